@@ -25,7 +25,7 @@ from napari_agglo.plots import grey, label_colours, plot_vi_by_threshold, tinted
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COLOURS = 64  # few, so that the files stay small
+COLOURS = 128  # few, so that the files stay small
 Panels = dict[str, Any]  # the picture of each panel by its title
 
 

@@ -37,7 +37,7 @@ def test_a_folder_appears_whole(run, last_step):
 
     last_step(check)
     assert run(*SAMPLE)[0] == 0
-    assert os.listdir() == ["out"]
+    assert sorted(os.listdir()) == ["out", "out.json"]  # and the record of its provenance
     assert sorted(os.listdir("out")) == FILES
 
 

@@ -238,7 +238,7 @@ def learned_table(numbers: dict[str, Any]) -> str:
     final = next((some for n, some in numbers.items() if n.startswith("hierarchical-")), None)
     if final:
         parts.append(
-            "**Final merges of the mean policy** in groups of blocks, on the piece of the first "
+            "**Final merges of the mean policy** in groups of blocks, on the piece of the "
             "table of costs (measured):\n\n"
             + table(
                 ["block", "regions left", "of", "boundaries left", "of", "tree is the same"],

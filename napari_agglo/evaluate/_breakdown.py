@@ -220,6 +220,11 @@ def table_breakdown(graph: RegionGraph, table: Contingency) -> Breakdown:
     table : Contingency
         Their overlaps with the gold standard.
 
+    Returns
+    -------
+    Breakdown
+        The contribution of each segment and gold segment.
+
     Examples
     --------
     >>> import napari_agglo as agglo

@@ -48,7 +48,7 @@ def coarser(superpixels: Any) -> list[Any]:
 
 
 def lazy_levels(levels: Sequence[Any]) -> list[Any]:
-    """Return levels on disk, with a further one if the last is too large for 3-D.
+    """Return levels on disk down to one that 3-D can show; a further one if there is none.
 
     Examples
     --------
@@ -57,7 +57,8 @@ def lazy_levels(levels: Sequence[Any]) -> list[Any]:
     """
     last = levels[-1]
     if not _is_large(last.shape):
-        return list(levels)
+        small = next(k for k, one in enumerate(levels) if not _is_large(one.shape))
+        return list(levels[: small + 1] if len(last.shape) >= 3 else levels)
     return [*levels, Strided(last, coarse_step(last.shape))]
 
 

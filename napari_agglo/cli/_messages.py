@@ -73,6 +73,9 @@ def render(error: InvalidInput | DataWarning, files: Names, options: Names) -> s
     ... )
     >>> render(error, {"cues['boundary']": "b.tif"}, {"ranges": "--range"})
     'b.tif is uint8, whose range is not known; add --range boundary=0:255.'
+    >>> error = InvalidInput("It needs the mean", remedy=SetOption("hierarchical", False))
+    >>> render(error, {}, {"hierarchical": "--hierarchical"})
+    'It needs the mean; leave out --hierarchical.'
     """
     names = {**options, **files}
     file = files.get(error.argument or "", "FILE")
@@ -116,6 +119,8 @@ def _render_remedy(remedy: Remedy, options: Names, file: str) -> str:
         case SetOption(option, value, key, when):
             if not options[option].startswith("-"):  # a word in its place, such as KIND
                 return f"give {value or 'FILE'} for {options[option]} {when}".rstrip()
+            if value is False:
+                return f"leave out {options[option]} {when}".rstrip()
             return f"add {_typed(options[option], value, key)} {when}".rstrip()
         case PickIndex(axes):
             from napari_agglo.volumes import add_pick

@@ -90,7 +90,7 @@ class Registry(Generic[T]):
                 raise InvalidInput(
                     f"There is no {self.noun} {name!r}",
                     argument=self.noun,
-                    remedy=f"use one of {names}",
+                    remedy=f"use one of {names}" if names else "install the package that has it",
                 )
             self._values[name] = self._load(entry)
         return self._values[name]

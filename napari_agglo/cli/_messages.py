@@ -54,6 +54,10 @@ def describe(error: Exception, files: Names, options: Names) -> tuple[str, int]:
         return f"not enough memory ({error}); try a smaller crop", 2
     if os.environ.get("NAPARI_AGGLO_DEBUG"):
         raise error
+    notes = getattr(error, "__notes__", ())
+    if notes:  # of a function of the user
+        where = "(set NAPARI_AGGLO_DEBUG=1 to see where)"
+        return f"{type(error).__name__} {notes[0]}: {error} {where}", 2
     return (
         f"unexpected {type(error).__name__}: {error} "
         "(set NAPARI_AGGLO_DEBUG=1 to see where, and please report it)",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput, Remedy, SetOption
+from napari_agglo.errors import AggloError, InvalidInput, Remedy, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, RandomPolicy, policies
 
@@ -77,7 +77,7 @@ class CallablePolicy:
         InvalidInput
             If the function does not return a finite number for each boundary.
         """
-        return checked_numbers(self.function(graph), graph, self.name)
+        return checked_numbers(_asked(self.function, graph, self.name), graph, self.name)
 
     def kernel(self, graph: RegionGraph) -> None:
         """Return None: the function is not compiled.
@@ -101,7 +101,17 @@ class CallablePolicy:
 
 def checked_scores(policy: Policy, graph: RegionGraph) -> NDArray[np.float64]:
     """Return the scores of a policy, checked; the merge loop relies on the check."""
-    return checked_numbers(policy.score(graph), graph, policy.name)
+    return checked_numbers(_asked(policy.score, graph, policy.name), graph, policy.name)
+
+
+def _asked(function: Callable[[RegionGraph], Any], graph: RegionGraph, name: str) -> Any:
+    """Return what a function gives; its error gets a note, so that nobody takes it for ours."""
+    try:
+        return function(graph)
+    except Exception as error:
+        if not isinstance(error, AggloError) and not getattr(error, "__notes__", ()):
+            error.add_note(f"raised by the policy {name!r}")
+        raise
 
 
 def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.float64]:
@@ -111,9 +121,15 @@ def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.fl
     except (TypeError, ValueError):
         numbers = np.full(1, np.nan)
     if numbers.shape != (graph.n_boundaries,) or not np.isfinite(numbers).all():
+        wrong = np.flatnonzero(~np.isfinite(numbers)) if numbers.ndim == 1 else numbers
+        got = f"an array of shape {numbers.shape}"
+        if not isinstance(scores, np.ndarray) and numbers.shape != (graph.n_boundaries,):
+            got = f"{type(scores).__name__} {scores!r:.40}"
+        elif numbers.shape == (graph.n_boundaries,):
+            got = f"{numbers[wrong[0]]} for {len(wrong)} of them, first for boundary {wrong[0]}"
         raise InvalidInput(
             f"The policy {name!r} must return a finite number for each of {graph.n_boundaries} "
-            f"boundaries, got shape {numbers.shape}",
+            f"boundaries, got {got}",
             argument="policy",
             remedy="fix its function",
         )

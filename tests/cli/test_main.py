@@ -98,6 +98,17 @@ def test_a_fault_of_ours_is_one_line_with_a_hint(run, files, monkeypatch):
     assert "NAPARI_AGGLO_DEBUG=1" in message
 
 
+def test_an_error_of_a_users_function_is_not_called_a_fault_of_ours(run, files, monkeypatch):
+    monkeypatch.delenv("NAPARI_AGGLO_DEBUG", raising=False)
+    error = ZeroDivisionError("mine")
+    error.add_note("raised by the policy 'own:policy'")
+    failing(monkeypatch, error)
+    status, _, message = run(*EVALUATE)
+    assert status == 2
+    assert "ZeroDivisionError raised by the policy 'own:policy': mine" in message
+    assert "report" not in message
+
+
 def test_a_fault_of_ours_in_full(files, monkeypatch):
     monkeypatch.setenv("NAPARI_AGGLO_DEBUG", "1")
     failing(monkeypatch, ZeroDivisionError())

@@ -91,8 +91,10 @@ def test_an_error_in_a_function_comes_through(graph):
             raise ZeroDivisionError("mine")
         return np.zeros(part.n_boundaries)
 
-    with pytest.raises(ZeroDivisionError, match="mine"):
+    with pytest.raises(ZeroDivisionError, match="mine") as raised:
         agglomerate(graph, fail)
+    assert [note for note in raised.value.__notes__ if "raised by the policy" in note] != []
+    assert len(raised.value.__notes__) == 1
     assert len(calls) == 4, "not called again after it failed"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.errors import AggloError, InvalidInput, SetOption
+from napari_agglo.features import feature_blocks
 from napari_agglo.policy import CallablePolicy, LearnedPolicy, Policy, load_policy, policies
 from napari_agglo.policy._file import encode_policy
 from napari_agglo.session._store.journal import Journal, Record
@@ -19,6 +20,7 @@ from napari_agglo.volumes import _atomic as files
 
 FIRST = "policy.npz"
 _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")
+_INSTALL = "install the package that has it"
 
 
 def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any]:
@@ -80,9 +82,15 @@ def recall(folder: Path, reference: Any) -> Policy:
         raise SessionDamaged(
             f"{folder} names an unknown policy: {reference!r}",
             argument="path",
-            remedy="install the package that has it, or pass policy=",
+            remedy=_INSTALL,
         )
     return _loaded(folder / name, reference.get("checksum"))
+
+
+def how_to_have(reference: Any) -> str:
+    """Return the advice to someone who passes a policy to a session that has another."""
+    known = reference["kind"] == LearnedPolicy.name or reference["kind"] in policies
+    return "leave it out" if known else f"leave it out, and {_INSTALL}"
 
 
 def needs_function(reference: Any) -> bool:
@@ -98,10 +106,13 @@ def _loaded(path: Path, checksum: Any) -> LearnedPolicy:
             raise InvalidInput("its checksum is wrong")
         return load_policy(path)
     except (OSError, InvalidInput) as error:
+        missing = isinstance(error, InvalidInput) and error.argument == feature_blocks.noun
         raise SessionDamaged(
             f"The policy {path} cannot be used ({error})",
             argument="path",
-            remedy="restore the file from a copy of the session or of the policy",
+            remedy=_INSTALL
+            if missing
+            else "restore the file from a copy of the session or of the policy",
         ) from error
 
 

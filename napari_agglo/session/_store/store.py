@@ -155,7 +155,7 @@ class Data:
                 argument="policy",
                 remedy=SetOption("policy", known.get("function"))
                 if policies.needs_function(known)
-                else "leave it out",
+                else policies.how_to_have(known),
             )
 
     @cached_property

@@ -34,6 +34,7 @@ from napari_agglo.features._kernels import (
     fill_node,
 )
 from napari_agglo.graph import (
+    NO_HULLS,
     Hulls,
     RegionGraph,
     graph_of_pairs,
@@ -316,7 +317,7 @@ def empty_features(
         shapes=np.zeros((n, 3)),
         pair=pair,
         more=more,
-        hulls=hull_lists(hulls if preset.hulls else None, n),
+        hulls=NO_HULLS if hulls is None or not preset.hulls else hull_lists(hulls, n),
     )
 
 

@@ -12,9 +12,10 @@ from napari_agglo.graph._divide import (
     pieces_to_runs,
     runs_to_pieces,
 )
-from napari_agglo.graph._edge_search import edge_positions, edges_within
+from napari_agglo.graph._edge_search import edge_positions, edges_within, first_row
 from napari_agglo.graph._far_pairs import FarPairs, far_pairs
 from napari_agglo.graph._hulls import (
+    NO_HULLS,
     HullLists,
     Hulls,
     add_hull,
@@ -31,6 +32,7 @@ from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._weighted_edges import as_graph
 
 __all__ = [
+    "NO_HULLS",
     "Division",
     "FarPairs",
     "HullLists",
@@ -53,6 +55,7 @@ __all__ = [
     "edge_positions",
     "edges_within",
     "far_pairs",
+    "first_row",
     "graph_of_pairs",
     "kept_cues",
     "hull_lists",

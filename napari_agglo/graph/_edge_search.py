@@ -57,7 +57,7 @@ def edges_within(edges: NDArray[np.int64], members: NDArray[np.int64]) -> NDArra
 
 
 @inlined
-def _first_row(edges: Any, u: Any, v: Any) -> Any:
+def first_row(edges: Any, u: Any, v: Any) -> Any:
     """Return the first row of `edges` that is not before (`u`, `v`)."""
     low = 0
     high = edges.shape[0]
@@ -74,7 +74,7 @@ def _first_row(edges: Any, u: Any, v: Any) -> Any:
 def _find_all(edges: Any, pairs: Any, out: Any) -> None:
     """Write the position of each pair to `out`. No bounds checking."""
     for k in range(pairs.shape[0]):
-        out[k] = _first_row(edges, pairs[k, 0], pairs[k, 1])
+        out[k] = first_row(edges, pairs[k, 0], pairs[k, 1])
 
 
 @kernel
@@ -82,7 +82,7 @@ def _rows_within(edges: Any, members: Any, out: Any) -> int:
     """Count the rows between members; write them if `out` has space. No bounds checking."""
     n = 0
     for k in range(members.size):
-        row = _first_row(edges, np.int64(members[k]), np.int64(0))
+        row = first_row(edges, np.int64(members[k]), np.int64(0))
         at = k + 1  # u < v in an edge, and both lists ascend: the search never goes back
         while row < edges.shape[0] and edges[row, 0] == members[k]:
             v = edges[row, 1]

@@ -90,10 +90,8 @@ class HullLists(NamedTuple):
     sides: NDArray[np.int32]  # buffer (2, vertices): the two sides of a hull
 
 
-def hull_lists(hulls: Hulls | None, n_nodes: int) -> HullLists:
+def hull_lists(hulls: Hulls, n_nodes: int) -> HullLists:
     """Return empty lists of `n_nodes` nodes, to which rows of `hulls` can be added."""
-    if hulls is None:
-        hulls, n_nodes = Hulls(np.zeros(1, np.int64), np.zeros((0, 2), np.int32)), 0
     n = len(hulls.points)
     return HullLists(
         first=np.full(n_nodes, -1, np.int32),
@@ -102,6 +100,9 @@ def hull_lists(hulls: Hulls | None, n_nodes: int) -> HullLists:
         points=hulls.points,
         sides=np.empty((2, n), np.int32),
     )
+
+
+NO_HULLS = hull_lists(Hulls(np.zeros(1, np.int64), np.zeros((0, 2), np.int32)), 0)
 
 
 def linked(hulls: Hulls) -> HullLists:

@@ -16,7 +16,7 @@ from napari_agglo._numba import inlined
 from napari_agglo._numba.callbacks import call_python, callback_address
 from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.features import NDIM, FeatureState, assemble
-from napari_agglo.graph import RegionGraph, copy_pair, graph_of_pairs, hull_lists, pair_width
+from napari_agglo.graph import NO_HULLS, RegionGraph, copy_pair, graph_of_pairs, pair_width
 from napari_agglo.policy._model import (
     FOREST,
     MEAN,
@@ -99,7 +99,7 @@ def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> Feature
     numbers = np.zeros((0, 0))
     return FeatureState(
         regions, boxes, boundaries, layout, np.zeros(0), numbers, block, block, numbers, numbers,
-        numbers, np.zeros((1, 0), np.int64), np.zeros(0, np.float32), hull_lists(None, 0),
+        numbers, np.zeros((1, 0), np.int64), np.zeros(0, np.float32), NO_HULLS,
     )  # fmt: skip
 
 

@@ -327,7 +327,7 @@ class Annotations:
             table = self._session._view.table()
             table = np.where(np.isin(table, kept), table, table.dtype.type(0))
             image: Any = self._session.graph.superpixels.image
-            if is_on_disk(image) and index is Ellipsis:
+            if index is Ellipsis and is_on_disk(image):
                 return mapped_labels(image.view(), table)
             return np.asarray(table[image[index]])
 

@@ -63,7 +63,7 @@ def dense_of(
     """Return the dense id of a superpixel, or of the one that a segment is named after."""
     ids = graph.ids
     at, why = 0, ""
-    if is_whole(number):
+    if isinstance(number, int | np.integer) and not isinstance(number, bool):
         if 0 < number <= int(ids[-1]):
             at = int(np.searchsorted(ids, np.uint64(number)))
         if at and ids[at] == number:

@@ -429,7 +429,7 @@ class Scene:
         if graph is None:
             return
         # Those on disk are another image after each division; one in memory is drawn on.
-        other = is_on_disk(graph.superpixels.image) and graph.superpixels is not self._shown
+        other = graph.superpixels is not self._shown and is_on_disk(graph.superpixels.image)
         if other or len(self._table.values) != graph.n_regions + 1 + _ROOM:
             self._set_levels(coarser(graph.superpixels.image))
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap, feature_matrix
-from napari_agglo.graph import RegionGraph, edge_positions
+from napari_agglo.graph import RegionGraph, first_row
 from napari_agglo.session._actions import Cut, Ids, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._threshold_view import View
@@ -172,10 +172,9 @@ def pair_graph(
     regions = np.zeros((3, layout.region_width), np.int64)
     boundary = np.zeros(layout.boundary_width, np.int64)
     boxes = np.zeros((3, 2, layout.ndim), np.int32)
-    starts = edge_positions(graph.edges, np.stack([both, np.zeros_like(both)], axis=1))
     swallowed = np.zeros((2, layout.ndim), np.int64)
     side = in_b.astype(np.int64)
-    if not _add_edges(graph.edges, graph.boundaries, starts, both, side, swallowed, boundary):
+    if not _add_edges(graph.edges, graph.boundaries, both, side, swallowed, boundary):
         return None
     for k, members in enumerate((a, b), start=1):
         regions[k] = graph.regions[members].sum(axis=0)
@@ -204,7 +203,7 @@ def pair_graph(
 
 @kernel
 def _add_edges(
-    edges: Any, boundaries: Any, starts: Any, both: Any, side: Any, swallowed: Any, boundary: Any
+    edges: Any, boundaries: Any, both: Any, side: Any, swallowed: Any, boundary: Any
 ) -> Any:
     """Add the rows of the boundaries between sides to `boundary`, and return their number.
 
@@ -213,7 +212,7 @@ def _add_edges(
     """
     n = 0
     for k in range(both.size):
-        row = starts[k]
+        row = first_row(edges, both[k], 0)
         at = k + 1
         while row < edges.shape[0] and edges[row, 0] == both[k]:
             v = edges[row, 1]

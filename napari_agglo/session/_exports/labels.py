@@ -16,7 +16,11 @@ from napari_agglo.volumes import mapped_labels, write_labels
 _SUFFIXES = (".tif", ".tiff", ".ome.zarr", ".h5", ".npz", ".npy", ".png")
 
 
-Unit = Annotated[str, "Unit of the spacing, such as nm; none is written if this is empty"]
+Unit = Annotated[
+    str,
+    "Unit that the numbers of the spacing are in: um if the files of the session stated a unit. "
+    "Nothing is converted; no unit is written if this is empty",
+]
 
 
 @exporter("labels", label="Label image", suffixes=_SUFFIXES)

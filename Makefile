@@ -105,6 +105,6 @@ setup:  ## only make the virtual environment
 	@$(SETUP) test
 
 clean:  ## remove what the other targets made, the virtual environment too
-	@rm -rf "$(VENV)" "$(OUT)" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf "$(VENV)" "$(OUT)" "$(OUT).json" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf *.egg-info

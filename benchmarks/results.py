@@ -46,7 +46,8 @@ class Goal:
         return bool(_RELATIONS[self.relation](self.figure, self.bound))
 
     def __str__(self) -> str:
-        return f"{self.relation} {self.bound:,g} {self.unit}" + (", missed" if not self.met else "")
+        missed = "" if self.met else f", missed: {self.figure:,.4g}"
+        return f"{self.relation} {self.bound:,g} {self.unit}{missed}"
 
 
 def below(seconds: float, bound: float, unit: str = "s", relation: str = "<") -> tuple[Goal]:

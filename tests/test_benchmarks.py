@@ -29,7 +29,7 @@ def test_a_goal_knows_whether_it_is_met():
     assert Goal(2.0, "<=", 2, "x").met
     assert not Goal(2.0, "<", 2, "x").met
     assert Goal(2.0, ">=", 2, "x").met
-    assert str(Goal(1500.0, ">=", 2000, "merges/s")) == ">= 2,000 merges/s, missed"
+    assert str(Goal(1500.0, ">=", 2000, "merges/s")) == ">= 2,000 merges/s, missed: 1,500"
 
 
 def test_results_are_kept_whole(tmp_path):
@@ -57,9 +57,9 @@ def test_the_table_between_the_markers_is_replaced(tmp_path, monkeypatch, capsys
     assert first.startswith(
         "By hand.\n\n<!-- bench: sheep -->\n\n"
         "| task | library | time | rate or spread | ratio | goal |\n|---|---|---|---|---|---|\n"
-        "| count sheep | napari-agglo | 2.00 ms | 3,000 sheep/s |  | >= 2 x peer, missed |\n"
+        "| count sheep | napari-agglo | 2.00 ms | 3,000 sheep/s |  | >= 2 x peer, missed: 1.5 |\n"
         "| count sheep | peer | 3.00 ms | 2,000 sheep/s | ours 1.50 x as fast |  |\n"
-        "| shear one | napari-agglo | 0.500 s | 99 %: 1 s |  | < 400 ms, missed |\n\n"
+        "| shear one | napari-agglo | 0.500 s | 99 %: 1 s |  | < 400 ms, missed: 500 |\n\n"
         "- Welsh sheep.\n\n<!-- /bench -->\n\nAlso by hand.\n"
     )
     assert "\nkept\n" in first

@@ -109,5 +109,5 @@ def run(table: Table, small: bool = False) -> None:
             table.add(f"agglomerate by {name}, {size}", seconds, rate, goals=goals)
     for name, seconds_of in took.items():
         power = exponent(sizes, seconds_of)
-        table.note(f"By {name}, the time grows as the superpixels to the power {power:.2f}; goal 1.1.")
+        table.note(f"By {name}, the time grows as superpixels to the power {power:.2f}; goal 1.1.")
     plot(sizes, took, table.folder / "growth.png")

@@ -50,7 +50,7 @@ def raise_error() -> None:
         raise error
 
 
-if config.DISABLE_JIT:  # type: ignore[attr-defined]
+if config.DISABLE_JIT:
 
     def call_python(address: int, n: int) -> None:
         """Call the function at `address`."""

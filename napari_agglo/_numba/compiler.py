@@ -22,7 +22,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 from numba.core.errors import NumbaError
-from numba.core.types import Dispatcher, Function, unliteral
+from numba.core.types import Dispatcher, Function, unliteral  # type: ignore[attr-defined]
 from numba.core.typing.context import BaseContext, Context
 
 # Kernels have no closures, context managers, literal unrolling, array expressions or functions that

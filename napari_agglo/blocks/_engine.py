@@ -397,7 +397,7 @@ def _by_client(
 
     rest = iter(left)
     threads = sum(client.nthreads().values())
-    running: Any = as_completed()  # type: ignore[no-untyped-call]
+    running: Any = as_completed()
     numbers: dict[Any, int] = {}
 
     def submit() -> None:

@@ -336,7 +336,7 @@ def _surface(
         inner[at : at + len(blocks)] = blocks
     report(progress, "surface", 1, 2)
     level = _level(inner, steps)
-    vertices, faces, _, _ = marching_cubes(shares, level)  # type: ignore[no-untyped-call]
+    vertices, faces, _, _ = marching_cubes(shares, level)
     report(progress, "smoothing", 3, 4)
     vertices = _smoothed(vertices, faces, smooth)
     # A block of s voxels has its centre at (s - 1) / 2; the empty layer is one block.

@@ -42,6 +42,7 @@ class Bounds(NamedTuple):
     totals: NDArray[np.float64]  # buffer: sums of the rows
     walked: NDArray[np.int32]  # of each edge: trees so far, and ...
     sums: NDArray[np.float64]  # ... the sum of their values
+    top: NDArray[np.int64]  # buffer: the edge on top of the queue
 
 
 def bounds(scoring: Scoring, n_edges: int) -> Bounds:
@@ -53,6 +54,7 @@ def bounds(scoring: Scoring, n_edges: int) -> Bounds:
         totals=scoring.scores,
         walked=np.zeros(n_edges, np.int32),
         sums=np.zeros(n_edges),
+        top=np.zeros(1, np.int64),
     )
 
 
@@ -65,17 +67,14 @@ def enter_bounds(
 
     No bounds checking.
     """
-    trees, rows, which, totals, walked, sums = bounds
+    trees, rows, which, totals, walked, sums, _ = bounds
     priority, ties, heap, place, size = queue
     n_trees: Any = np.int64(trees.roots.size)
     wall = limit * n_trees
     for start in range(0, n, CHUNK):
         m = min(CHUNK, n - start)
+        assemble(edges, start, m, ends, ids, 0, rows, features)
         for k in range(m):
-            edge = edges[start + k]
-            u = np.int64(ends[edge, 0])
-            v = np.int64(ends[edge, 1])
-            assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), rows, k, features)
             totals[k] = 0.0
             which[k] = k
         active = m
@@ -102,15 +101,14 @@ def _refine(
     edge: Any, bounds: Bounds, queue: EdgeQueue, ends: Any, ids: Any, features: FeatureState
 ) -> None:
     """Refine the bound of the edge on top until all trees are in it, or another edge is on top."""
-    trees, rows, _, _, walked, sums = bounds
+    trees, rows, _, _, walked, sums, top = bounds
     priority, ties, heap, place, size = queue
     n_trees = np.int64(trees.roots.size)
     second = np.inf
     for at in range(1, min(3, size[0])):
         second = min(second, priority[heap[at]])
-    u = np.int64(ends[edge, 0])
-    v = np.int64(ends[edge, 1])
-    assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), rows, np.int64(0), features)
+    top[0] = edge
+    assemble(top, 0, 1, ends, ids, 0, rows, features)
     tree = np.int64(walked[edge])
     total = sums[edge]
     while True:  # one group at least: the product may be rounded to below the sum

@@ -13,9 +13,17 @@ from napari_agglo.features._feature_map import (
     feature_table,
     fill_features,
 )
-from napari_agglo.features._kernels import NDIM, FeatureState, assemble, fill_edge, fill_node
+from napari_agglo.features._kernels import (
+    AXES,
+    NDIM,
+    FeatureState,
+    assemble,
+    fill_edge,
+    fill_node,
+)
 
 __all__ = [
+    "AXES",
     "FORMER",
     "NDIM",
     "PRESETS",

@@ -32,6 +32,7 @@ from napari_agglo.features._kernels import (
     assemble,
     fill_edge,
     fill_node,
+    link_kernels,
 )
 from napari_agglo.graph import (
     NO_HULLS,
@@ -281,7 +282,7 @@ def empty_features(
     preset = features.options
     options = ANGLES * preset.orientation + SHAPES * preset.shape + LINKS * preset.links
     options += HULLS * preset.hulls
-    numbers += [preset.histogram, len(preset.quantiles), options, 0]
+    numbers += [preset.histogram, len(preset.quantiles), options, 0, 0, 0]
     sampled = layout.source_table()[:, 2:] >= 0
     numbers += (sampled @ (1 << np.arange(layout.ndim))).tolist()
     numbers += layout.word_table()[:, 1:].ravel().tolist()
@@ -296,7 +297,7 @@ def empty_features(
         places[BLOCKS] = callback_address(compute, places)
     half = 0.5 * layout.ndim
     volume = np.pi**half / math.gamma(half + 1.0) * (layout.ndim + 2.0) ** half
-    return FeatureState(
+    state = FeatureState(
         regions=regions,
         boxes=boxes,
         boundaries=boundaries,
@@ -319,6 +320,8 @@ def empty_features(
         more=more,
         hulls=NO_HULLS if hulls is None or not preset.hulls else hull_lists(hulls, n),
     )
+    link_kernels(state)
+    return state
 
 
 def _block_columns(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
@@ -343,7 +346,8 @@ def _block_columns(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
 def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
     """Return the features of each boundary of `graph`, shape (m, features.width)."""
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
-    _assemble_all(graph.edges, out, feature_state(graph, features))
+    ends, ids = graph.edges.astype(np.int32), np.arange(len(graph.regions), dtype=np.int32)
+    _assemble_all(np.arange(len(ends)), ends, ids, out, feature_state(graph, features))
     if features.blocks:  # these run in Python, and their exceptions are kept until here
         raise_error()
     return out
@@ -380,9 +384,6 @@ def fill_features(nodes: Any, edges: Any, features: FeatureState) -> None:
 
 
 @kernel
-def _assemble_all(edges: Any, out: Any, features: FeatureState) -> None:
+def _assemble_all(edges: Any, ends: Any, ids: Any, out: Any, features: FeatureState) -> None:
     """Write the features of each edge to its row of `out`. No bounds checking."""
-    for edge in range(edges.shape[0]):
-        u = edges[edge, 0]
-        v = edges[edge, 1]
-        assemble(edge, u, v, u, v, out, edge, features)
+    assemble(edges, 0, edges.size, ends, ids, 0, out, features)

@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined, subroutine
+from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.callbacks import call_python
+from napari_agglo._numba.shared import call_kernel, kernel_address
 from napari_agglo.graph import HullLists, copy_pair, union_area
 
 # Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
 BLOCKS = 7  # address of the function that computes the columns of further blocks
-AXES = 8  # from here on, for each cue, bits of the axes whose faces have a value of it; and then,
+ASSEMBLE, FILL = 8, 9  # addresses of the kernels that all merge loops share
+AXES = 10  # from here on, for each cue, bits of the axes whose faces have a value of it; and then,
 # for each cue of words, its first column in the row of a region, and the number of words
 # Bits of the option COMPARISONS: features that compare the shapes of two regions.
 ANGLES, SHAPES, LINKS, HULLS = 1, 2, 4, 8
@@ -43,7 +45,7 @@ class FeatureState(NamedTuple):
     regions: NDArray[np.int64]  # (nodes, columns of the layout of the graph)
     boxes: NDArray[np.int32]  # (nodes, 2, ndim)
     boundaries: NDArray[np.int64]  # (edges, columns): faces by axis, then sums of the cues
-    layout: NDArray[np.int64]  # (8 + cues + 2 cues of words,): see above
+    layout: NDArray[np.int64]  # (10 + cues + 2 cues of words,): see above
     quantiles: NDArray[np.float64]
     # Spacing, area of a face across each axis, two matrices as buffer; and the volume of the
     # ellipsoid of a matrix of second moments over the root of its determinant.
@@ -121,16 +123,7 @@ def _first_cue(ndim: Any) -> Any:
 
 
 @inlined
-def fill_edge(edge: Any, features: FeatureState) -> None:
-    """Compute the block of a boundary from its row."""
-    layout = features.layout
-    _fill_block(
-        features.boundaries, edge, layout[NDIM], -1, layout, features.quantiles, features.edge_block
-    )
-
-
-@subroutine
-def fill_node(node: Any, features: FeatureState) -> None:
+def _fill_region(node: Any, features: FeatureState) -> None:
     """Compute the block and the entropies of a region, and its axis or shape if it is compared."""
     regions = features.regions
     layout = features.layout
@@ -458,7 +451,67 @@ def compare_hulls(u: Any, v: Any, out: Any, at: Any, column: Any, features: Feat
 
 @inlined
 def assemble(
-    edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, out: Any, at: Any, features: FeatureState
+    edges: Any, start: Any, n: Any, ends: Any, ids: Any, at: Any, out: Any, features: FeatureState
+) -> None:
+    """Write the features of ``edges[start : start + n]`` to ``out[at : at + n]``.
+
+    `ends` has the nodes of each edge, `ids` the id of the region of each node.
+    """
+    numbers = np.int64(start), np.int64(n), np.int64(at)
+    call_kernel(
+        assemble_rows, features.layout[ASSEMBLE], (*numbers, edges, ends, ids, out, features)
+    )
+
+
+@inlined
+def fill_node(node: Any, features: FeatureState) -> None:
+    """Compute the block and the entropies of a region, and its axis or shape if it is compared."""
+    call_kernel(fill_row, features.layout[FILL], (np.int64(node), np.int64(-1), features))
+
+
+@inlined
+def fill_edge(edge: Any, features: FeatureState) -> None:
+    """Compute the block of a boundary from its row."""
+    call_kernel(fill_row, features.layout[FILL], (np.int64(-1), np.int64(edge), features))
+
+
+def link_kernels(features: FeatureState) -> None:
+    """Enter the addresses of the kernels that all merge loops share."""
+    if features.node_block.size > 0:
+        zero, edges, rows = np.int64(0), np.zeros(1, np.int64), np.zeros((1, 1), np.float32)
+        ends, ids = np.zeros((1, 2), np.int32), np.zeros(1, np.int32)
+        features.layout[ASSEMBLE] = kernel_address(
+            assemble_rows, zero, zero, zero, edges, ends, ids, rows, features
+        )
+        features.layout[FILL] = kernel_address(fill_row, zero, zero, features)
+
+
+@kernel
+def fill_row(node: Any, edge: Any, features: FeatureState) -> None:
+    """Do what `fill_node` and `fill_edge` say, for numbers above -1. No bounds checking."""
+    if edge >= 0:
+        layout, quantiles = features.layout, features.quantiles
+        blocks = features.edge_block
+        _fill_block(features.boundaries, edge, layout[NDIM], -1, layout, quantiles, blocks)
+    if node >= 0:
+        _fill_region(node, features)
+
+
+@kernel
+def assemble_rows(
+    start: Any, n: Any, at: Any, edges: Any, ends: Any, ids: Any, out: Any, features: FeatureState
+) -> None:
+    """Do what `assemble` says. No bounds checking."""
+    for k in range(n):
+        edge = edges[start + k]
+        u = np.int64(ends[edge, 0])
+        v = np.int64(ends[edge, 1])
+        _assemble_row(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), at + k, out, features)
+
+
+@inlined
+def _assemble_row(
+    edge: Any, u: Any, v: Any, id_u: Any, id_v: Any, at: Any, out: Any, features: FeatureState
 ) -> None:
     """Write the features of the boundary `edge` of nodes `u` and `v` to ``out[at]``.
 

@@ -40,6 +40,7 @@ class Room(NamedTuple):
     labels: NDArray[np.int8]  # -1 merge, +1 not
     owners: NDArray[np.int64]
     tally: NDArray[np.int64]  # examples in this room, merges, and edges labelled -1 that are left
+    edge: NDArray[np.int64]  # buffer: the edge that becomes an example
 
 
 class Cells(NamedTuple):
@@ -73,7 +74,8 @@ def _note(
     u = np.int64(ends[edge, 0])
     v = np.int64(ends[edge, 1])
     at = room.tally[EXAMPLES]
-    assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), room.rows, at, features)
+    room.edge[0] = edge
+    assemble(room.edge, 0, 1, ends, ids, at, room.rows, features)
     room.labels[at] = label
     room.owners[at] = owner_of(group[u], group[v])
     room.tally[EXAMPLES] = at + 1

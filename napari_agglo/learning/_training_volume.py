@@ -215,6 +215,7 @@ class Lesson:
                 np.zeros(_ROOM, np.int8),
                 np.zeros(_ROOM, np.int64),
                 tally,
+                np.zeros(1, np.int64),
             )
             before = sum(len(part) for part in parts)
             tally[EXAMPLES] = 0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import inlined
 from napari_agglo._numba.callbacks import call_python, callback_address
 from napari_agglo._numba.hash_tables import uniform
-from napari_agglo.features import NDIM, FeatureState, assemble
+from napari_agglo.features import AXES, NDIM, FeatureState, assemble
 from napari_agglo.graph import NO_HULLS, RegionGraph, copy_pair, graph_of_pairs, pair_width
 from napari_agglo.policy._model import (
     FOREST,
@@ -94,7 +94,7 @@ _NO_FOREST = Forest(np.zeros(0, np.uint32), np.zeros((0, 4), np.uint32), np.zero
 def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> FeatureState:
     """Return rows of statistics for a policy that reads no features."""
     block = np.zeros((0, 0), np.float32)
-    layout = np.zeros(8, np.int64)
+    layout = np.zeros(AXES, np.int64)
     layout[NDIM] = ndim
     numbers = np.zeros((0, 0))
     return FeatureState(
@@ -153,13 +153,12 @@ def score_chunk(
         call_python(parameter, n)
     else:
         rows, owners, in_bag, group = scoring.rows, scoring.owners, scoring.in_bag, scoring.group
-        for k in range(n):
+        assemble(edges, start, n, ends, ids, 0, rows, features)
+        for k in range(n if in_bag.size > 0 else 0):
             edge = edges[start + k]
             u = np.int64(ends[edge, 0])
             v = np.int64(ends[edge, 1])
-            assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), rows, k, features)
-            if in_bag.size > 0:
-                owners[k] = owner_of(group[u], group[v])
+            owners[k] = owner_of(group[u], group[v])
         if kind == FOREST:
             which, counts = scoring.which, scoring.counts
             forest_scores(rows, n, owners, scoring.trees, in_bag, which, counts, scores)

@@ -329,7 +329,7 @@ def score_in_cells(
         if is_own and _stays(edge, u, v, cell, features, cells):
             priorities[k] = cells.priority[cell]
             continue
-        assemble(edge, u, v, np.int64(ids[u]), np.int64(ids[v]), row, np.int64(0), features)
+        assemble(batch, k, 1, ends, ids, 0, row, features)
         if not is_own:
             cell = _take_cell(edge, cells.edge_cell, cells.edge, cells.counts, 2)
         entire = not is_own

@@ -271,6 +271,7 @@ class Asker:
             return means
         if self._features is not None:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
+        asked = batch.astype(np.int64)
         self._asked += len(batch)
         if self._thresholds is not None and self._asked > self.few:
             # Cells that begin now know nothing of regions and boundaries as they were before.
@@ -278,11 +279,11 @@ class Asker:
                 self._cells = empty_cells(rows, self._thresholds)
             priorities = np.empty(len(batch))
             score_in_cells(
-                batch, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, rows,
+                asked, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, rows,
                 self._thresholds, self._cells, priorities,
             )  # fmt: skip
             return priorities
-        queue, asked = self._queue, batch.astype(np.int64)
+        queue = self._queue
         queue.place[asked], queue.size[0] = -1, 0
         fill_queue(asked, queue, ends, self._ids, self._scoring, rows)
         raise_error()

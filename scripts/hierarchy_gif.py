@@ -16,7 +16,7 @@ import napari_agglo as agglo
 
 KIND = "neuropil2d"
 CORNER = (slice(0, 160), slice(0, 160))
-COLOURS = 40  # few, so that the file stays small
+COLOURS = 28  # few, so that the file stays small
 
 
 def regions(sample: agglo.Sample) -> agglo.RegionGraph:
@@ -43,7 +43,7 @@ def main(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         frames = Path(folder) / "frames"
         options = {"gold": shown.gold, "spacing": shown.spacing, "image": shown.image}
-        agglo.write_movie(frames, panels, frames=16, size=320, **options)
+        agglo.write_movie(frames, panels, frames=15, size=320, **options)
         pictures = [Image.open(frame).convert("RGB") for frame in sorted(frames.iterdir())]
         few = [one.quantize(COLOURS, dither=Image.Dither.NONE) for one in pictures]
         few[0].save(path, save_all=True, append_images=few[1:], duration=250, loop=0, optimize=True)

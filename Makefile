@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full test-pyside check compile pytest sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
+.PHONY: help demo test test-full test-pyside check compile library commands sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -33,7 +33,7 @@ demo:  ## open napari with the embedded sample; without a display, learn, compar
 
 # There are two cores nearly everywhere; a third part runs while the others wait for a window or a
 # program of their own. What needs no compiled kernels runs beside the compiling.
-PARTS := check compile jitless sessions pytest windows-proofread windows-steps windows-compare
+PARTS := check compile jitless sessions library commands windows-proofread windows-steps windows-compare
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
 	@echo "Running $(words $(PARTS)) parts, three at a time; what each says comes when it has ended (minutes)."
@@ -61,8 +61,14 @@ check:
 compile:
 	@"$(BIN)/python" tests/kernels.py
 
-pytest: compile
-	@"$(BIN)/python" -m pytest -q --ignore=tests/widgets --ignore=napari_agglo/widgets --ignore=tests/session
+# Commands, pages of the docs, block-wise runs, and packages: much of it in processes of its own.
+COMMANDS := blocks cli test_docs.py test_example_package.py test_headless.py test_import.py
+commands: compile
+	@"$(BIN)/python" -m pytest -q $(addprefix tests/,$(COMMANDS))
+
+library: compile
+	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/,widgets session $(COMMANDS)) \
+		--ignore=napari_agglo/widgets
 
 sessions: compile
 	@"$(BIN)/python" -m pytest -q tests/session

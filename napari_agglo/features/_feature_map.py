@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numba import typeof
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
@@ -20,7 +21,9 @@ from napari_agglo._registry import Registry
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.features._kernels import (
     ANGLES,
+    ASSEMBLE,
     BLOCKS,
+    FILL,
     HULLS,
     LINKS,
     N_ANGLES,
@@ -32,7 +35,7 @@ from napari_agglo.features._kernels import (
     assemble,
     fill_edge,
     fill_node,
-    link_kernels,
+    shared_addresses,
 )
 from napari_agglo.graph import (
     NO_HULLS,
@@ -48,6 +51,8 @@ from napari_agglo.graph import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_addresses: dict[Any, tuple[int, int]] = {}  # of shared kernels, by the type of the record
 
 
 class Preset(NamedTuple):
@@ -320,7 +325,9 @@ def empty_features(
         more=more,
         hulls=NO_HULLS if hulls is None or not preset.hulls else hull_lists(hulls, n),
     )
-    link_kernels(state)
+    if (kind := typeof(state)) not in _addresses:
+        _addresses[kind] = shared_addresses(state)
+    places[[ASSEMBLE, FILL]] = _addresses[kind]
     return state
 
 

@@ -475,15 +475,14 @@ def fill_edge(edge: Any, features: FeatureState) -> None:
     call_kernel(fill_row, features.layout[FILL], (np.int64(-1), np.int64(edge), features))
 
 
-def link_kernels(features: FeatureState) -> None:
-    """Enter the addresses of the kernels that all merge loops share."""
-    if features.node_block.size > 0:
-        zero, edges, rows = np.int64(0), np.zeros(1, np.int64), np.zeros((1, 1), np.float32)
-        ends, ids = np.zeros((1, 2), np.int32), np.zeros(1, np.int32)
-        features.layout[ASSEMBLE] = kernel_address(
-            assemble_rows, zero, zero, zero, edges, ends, ids, rows, features
-        )
-        features.layout[FILL] = kernel_address(fill_row, zero, zero, features)
+def shared_addresses(features: FeatureState) -> tuple[int, int]:
+    """Return the addresses of the kernels that all merge loops share, for records of this type."""
+    zero, edges, rows = np.int64(0), np.zeros(1, np.int64), np.zeros((1, 1), np.float32)
+    ends, ids = np.zeros((1, 2), np.int32), np.zeros(1, np.int32)
+    return (
+        kernel_address(assemble_rows, zero, zero, zero, edges, ends, ids, rows, features),
+        kernel_address(fill_row, zero, zero, features),
+    )
 
 
 @kernel

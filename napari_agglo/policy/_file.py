@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
-from napari_agglo.features import FORMER, FeatureMap
+from napari_agglo.errors import Advice, InvalidInput
+from napari_agglo.features import FORMER, FeatureMap, feature_blocks
 from napari_agglo.policy._learned_policy import LearnedPolicy
 from napari_agglo.policy._model import Forest, Logistic, Model
 from napari_agglo.policy._policies import Policy
@@ -30,6 +30,7 @@ from napari_agglo.volumes import replacing
 from napari_agglo.volumes._image_files import npy_header
 
 SCHEMA = 1
+INSTALL_PACKAGE = Advice("install the package that has it")
 _FORMAT = "napari-agglo policy"
 _LARGEST = 1 << 30  # bytes of one array: a forest of a hundred trees has some megabytes
 _ARRAYS = {
@@ -103,8 +104,15 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
         header = _header(archive)
         arrays = read_arrays(archive, header["model"])
         words = tuple(header.get("words", ()))  # in the files of policies that have some
-        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"], words)
         base, *blocks = header["preset"].split("+")
+        missing = [name for name in blocks if name not in feature_blocks]
+        if missing:
+            raise InvalidInput(
+                f"its features {', '.join(missing)} are of a package that is not installed",
+                argument=feature_blocks.noun,
+                remedy=INSTALL_PACKAGE,
+            )
+        features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"], words)
         if list(features.names) != header["features"] and base in FORMER:
             former = "+".join([FORMER[base], *blocks])
             features = dataclasses.replace(features, preset=former)

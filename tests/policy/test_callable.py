@@ -12,6 +12,8 @@ import napari_agglo as agglo
 from napari_agglo import InvalidInput, MeanPolicy, Session, agglomerate, region_graph, train
 from napari_agglo.features import FeatureBlock, FeatureMap, feature_blocks, feature_matrix
 from napari_agglo.policy import CallablePolicy, LearnedPolicy, as_policy, load_policy, policies
+from napari_agglo.session import SessionDamaged
+from tests.refusals import refuses
 
 
 def mean(graph):
@@ -158,7 +160,7 @@ def test_names_of_policies():
     assert agglo.RandomPolicy(3).to_json() == {"kind": "random", "seed": 3}
 
 
-def test_a_feature_block_is_learned_from_and_stored_by_name(graph, gold, tmp_path):
+def test_a_feature_block_is_learned_from_and_stored_by_name(graph, gold, tmp_path, monkeypatch):
     def compute(part):
         size = part.sizes[part.edges]
         return np.stack([np.log2(size.max(axis=1)), part.contact_area()], axis=1)
@@ -180,9 +182,22 @@ def test_a_feature_block_is_learned_from_and_stored_by_name(graph, gold, tmp_pat
     with Session.create(tmp_path / "a.agglo", graph, policy) as session:
         session.threshold = 0.5
         assert session.labels().shape == gold.shape
+        session.cut_children(int(session.segments.ids()[0]))
+        session.relearn([(graph, gold)])
+        assert session.policy.features == features
+        n_entries = len(session.history)
     with pytest.raises(InvalidInput) as refusal:
         train(graph, gold, preset="minimal+no_such_block")
     assert refusal.value.remedy is not None
+    monkeypatch.delitem(feature_blocks._values, "own")  # as if its package were not installed
+    with refuses("path", "install the package that has it"):
+        load_policy(path)
+    with refuses("path", "install the package that has it", kind=SessionDamaged):
+        Session.open(tmp_path / "a.agglo")
+    assert "install the package that has it" in str(Session.recover(tmp_path / "a.agglo"))
+    monkeypatch.undo()
+    with Session.open(tmp_path / "a.agglo") as session:
+        assert len(session.history) == n_entries, "recover cuts no entry off that needs the package"
 
 
 def test_a_feature_block_of_wrong_shape_is_refused(graph):

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.errors import AggloError, InvalidInput, SetOption
-from napari_agglo.features import feature_blocks
 from napari_agglo.policy import CallablePolicy, LearnedPolicy, Policy, load_policy, policies
-from napari_agglo.policy._file import encode_policy
+from napari_agglo.policy._file import INSTALL_PACKAGE, encode_policy
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
 from napari_agglo.session._store.store_errors import SessionDamaged
@@ -20,7 +19,6 @@ from napari_agglo.volumes import _atomic as files
 
 FIRST = "policy.npz"
 _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")
-_INSTALL = "install the package that has it"
 
 
 def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any]:
@@ -82,7 +80,7 @@ def recall(folder: Path, reference: Any) -> Policy:
         raise SessionDamaged(
             f"{folder} names an unknown policy: {reference!r}",
             argument="path",
-            remedy=_INSTALL,
+            remedy=INSTALL_PACKAGE,
         )
     return _loaded(folder / name, reference.get("checksum"))
 
@@ -90,7 +88,7 @@ def recall(folder: Path, reference: Any) -> Policy:
 def how_to_have(reference: Any) -> str:
     """Return the advice to someone who passes a policy to a session that has another."""
     known = reference["kind"] == LearnedPolicy.name or reference["kind"] in policies
-    return "leave it out" if known else f"leave it out, and {_INSTALL}"
+    return "leave it out" if known else f"leave it out, and {INSTALL_PACKAGE}"
 
 
 def needs_function(reference: Any) -> bool:
@@ -103,14 +101,15 @@ def _loaded(path: Path, checksum: Any) -> LearnedPolicy:
     try:
         data = path.read_bytes()
         if digest_bytes(data) != checksum:
-            raise InvalidInput("its checksum is wrong")
+            raise InvalidInput(f"{path} has a wrong checksum")
         return load_policy(path)
     except (OSError, InvalidInput) as error:
-        missing = isinstance(error, InvalidInput) and error.argument == feature_blocks.noun
+        problem = error.problem if isinstance(error, InvalidInput) else str(error)
+        missing = isinstance(error, InvalidInput) and error.remedy == INSTALL_PACKAGE
         raise SessionDamaged(
-            f"The policy {path} cannot be used ({error})",
+            f"The policy of the session cannot be used: {problem}",
             argument="path",
-            remedy=_INSTALL
+            remedy=INSTALL_PACKAGE
             if missing
             else "restore the file from a copy of the session or of the policy",
         ) from error
@@ -164,7 +163,9 @@ def lost_policies(folder: Path, records: Sequence[Record]) -> list[LostPolicy]:
             if reference is not None:
                 try:
                     recall(folder, reference)
-                except AggloError:
+                except AggloError as error:
+                    if getattr(error.__cause__, "remedy", None) == INSTALL_PACKAGE:
+                        continue  # not lost: only the package of its features is missing
                     file = reference.get("file") if isinstance(reference, dict) else None
                     lost.append(LostPolicy(number, str(file or "of unknown name"), live))
     return sorted(lost, key=lambda one: one.seq)

@@ -20,9 +20,9 @@ COARSE_VOXELS = 1 << 23
 _SMALL = 2 * COARSE_VOXELS
 _READ = 1 << 27  # voxels that are read as a whole to be shown more coarsely
 EMPTY_3D = (
-    "This volume is too large to be shown in 3-D, as its file has no coarser levels. Write it as "
-    "OME-Zarr with a pyramid, as napari-agglo blocks does, and open that. Surfaces of segments "
-    "are shown all the same: Proofread > 3-D."
+    "This volume is too large for the 3-D view, because its file has no coarser levels. Write it "
+    "as OME-Zarr with a pyramid, as napari-agglo blocks does, and open that file. Surfaces of "
+    "segments can be shown: Proofread > 3-D."
 )
 
 

@@ -57,7 +57,7 @@ class Pieces:
         if is_on_disk(image):
             if len(different) > 1:
                 raise InvalidInput(
-                    "Other labels are compared in memory, and this volume stays on disk",
+                    "Other labels can be compared only in memory, and this volume is on disk",
                     argument="labels",
                     remedy="compare hierarchies of the same superpixels, or a crop",
                 )

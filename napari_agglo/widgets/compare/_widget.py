@@ -56,7 +56,7 @@ def numbers_table() -> QTableWidget:
     return table
 
 
-OWN = "* On its own training data, dotted below: expect a larger error on other data."
+OWN = "* On its own training data (dotted curve): expect a larger error on other data."
 
 
 def is_own(panel: Panel) -> bool:

@@ -140,7 +140,7 @@ def _check_names(rows: list[CueRow]) -> None:
         if name.strip() and names.count(name) > 1:
             problem = f"Two cues are called “{name}”"
     if not problem and BOUNDARY not in names and not any(row.is_affinities for row in rows):
-        problem = "No cue is called “boundary”: name the one that is high on boundaries so"
+        problem = "No cue is called “boundary”, the name of the cue that is high on boundaries"
     if problem:
         raise InvalidInput(problem, argument="cues", remedy="double-click a name to change it")
 
@@ -148,7 +148,7 @@ def _check_names(rows: list[CueRow]) -> None:
 def _check_labels(role: str, layer: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(layer, Labels):
         axis = channel_axis(layer, shape) if role == "gold" else None
-        people = "" if axis is None else f", of {shape_of(layer)[axis]} people as it seems"
+        people = "" if axis is None else f" (this may be labels of {shape_of(layer)[axis]} people)"
         raise InvalidInput(
             f"“{layer.name}” is an image, but {LABELS[role]} must be labels: whole numbers, one id "
             f"for each object{people}",
@@ -252,7 +252,7 @@ def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
 
 def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:
     if remedy.option in LABELS and remedy.value is None:
-        return Fix("Go on without it", lambda: chosen.choose(remedy.option, None))
+        return Fix("Continue without it", lambda: chosen.choose(remedy.option, None))
     if remedy.option == "golds":
         shape = next(row.shape for row in chosen.rows if row.used)
         axis = channel_axis(chosen.gold, shape)

@@ -71,17 +71,17 @@ class CueRow:
             n, n_used = shape_of(self.layer)[0], self._n_offsets()
             part = f"the first {n_used} of {n} channels" if n_used < n else f"{n} channels"
             if n_used < n:
-                part += " (type the offsets of all in the field above, to use the others)"
-            text = f"“{self.source}” are affinities by their name and shape: {part}, high in one "
-            return f"{text}object (range {self.range_text or AUTOMATIC})."
+                part += " (to use all, type their offsets in the field above)"
+            text = f"By its name and shape, “{self.source}” has affinities: {part}, high inside of "
+            return f"{text}objects (range {self.range_text or AUTOMATIC})."
         low, _, high = self.range_text.partition(":")
         if self.limits is None or float(low) < float(high):
             return (
-                f"“{self.source}” may be high inside of objects, by its name, and is not inverted: "
-                "if it is, type a descending range."
+                f"By its name, “{self.source}” may be high inside of objects. It is not inverted; "
+                "to invert it, type a descending range."
             )
         return (
-            f"“{self.source}” is high inside of objects, by its name, and so it is inverted (range "
+            f"By its name, “{self.source}” is high inside of objects, so it is inverted (range "
             f"{self.range_text})."
         )
 

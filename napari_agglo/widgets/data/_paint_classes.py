@@ -291,7 +291,7 @@ class Painter:
         viewer, strokes = self.scene.viewer, self.strokes
         assert strokes is not None
         if viewer.dims.ndisplay != 2:
-            self.message = "The view is in 3-D; live probabilities are of planes in 2-D."
+            self.message = "Live probabilities are shown only in 2-D, and the view is in 3-D."
             self.changed.emit()
             return None
         shape = strokes.data.shape
@@ -448,7 +448,7 @@ class PaintPanel(QWidget):
         self.list.itemChanged.connect(self._on_renamed)
         more = "Add a class, such as mitochondria"
         self.add = button("Add", more, lambda: guarded(painter.add_class), "add class")
-        less = "Remove the chosen class; asks first if it has strokes"
+        less = "Remove the chosen class, after a question if it has strokes"
         self.remove = button("Remove", less, lambda: guarded(painter.remove_class), "remove class")
         self.colour = button(
             "Colour…", "Change the colour of the class", self._pick, "class colour"
@@ -467,7 +467,7 @@ class PaintPanel(QWidget):
         )
         kept = "Write the classifier to a file, for other images and the command line"
         self.save = button("Save…", kept, self._save, "save classifier")
-        again = "Use a classifier that was saved, and its classes"
+        again = "Open a saved classifier with its classes"
         self.load = button("Open…", again, self._load, "open classifier")
         self.parts = (self.list, self.add, self.remove, self.colour, self.live, self.run, self.save)
         column(
@@ -536,7 +536,7 @@ class PaintPanel(QWidget):
         if path:
             target = Path(path).with_suffix(".npz")
             guarded(lambda: self.painter.save(target))
-            show_info(f"The classifier is in {target}.")
+            show_info(f"Saved {target}.")
 
     def _load(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Open a classifier", "", _FILTER)

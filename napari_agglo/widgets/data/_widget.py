@@ -64,13 +64,13 @@ _ROLES: dict[str, tuple[Any, str, str]] = {
     "gold": (
         Labels | Image | None,
         "none",
-        "Correct labels, for training and evaluation. They may cover a part only: 0 is “not "
-        "annotated”. Not needed to segment by the mean.",
+        "Correct labels, for training and evaluation. They may cover only a part: 0 is “not "
+        "annotated”. The mean policy does not need them.",
     ),
     "superpixels": (
         Labels | Image | None,
         "compute them",
-        "Small regions to merge: computed from the boundary cue, or labels of yours, such as an "
+        "Small regions to merge: computed from the boundary cue, or your own labels, such as an "
         "oversegmentation by another tool.",
     ),
     "start": (
@@ -110,7 +110,7 @@ class PersonRow(QWidget):
     def __init__(self, selection: Selection) -> None:
         super().__init__()
         self._selection = selection
-        tooltip = "Number of the person whose gold labels measure the errors"
+        tooltip = "Number of the gold standard to measure the errors against"
         self.person = named(QSpinBox(), "person", tooltip)
         self.person.setMinimum(1)
         self.person.setKeyboardTracking(False)
@@ -161,9 +161,9 @@ class OptionForm(Form):
 
 
 _OFFSETS_TIP = (
-    "The offset of each channel of the affinities, in voxels: [-1,0,0] relates each voxel and the "
-    "one in the plane before. Those after the last offset are not used. Clear it for the offsets "
-    "of the file, or the nearest voxels."
+    "The offset of each channel of the affinities, in voxels: [-1,0,0] relates a voxel to the "
+    "one in the plane before. Channels without an offset are not used. Clear the field for the "
+    "offsets of the file, or of the nearest voxels."
 )
 
 
@@ -217,7 +217,7 @@ class ProblemBox(QFrame):
         self._selection = selection
         self._fixes: list[Fix] = []
         self.message = label("trouble message")
-        together = "Apply this, so that the layers fit together"
+        together = "Apply this remedy"
         self.button = button("", together, lambda: self._act(0), "mend")
         self.second = button("", together, lambda: self._act(1), "mend otherwise")
         column(self, self.message, self.button, self.second).setContentsMargins(6, 4, 6, 4)
@@ -240,9 +240,9 @@ class ProblemBox(QFrame):
 
 CUE = "cue"  # the name of the job
 _KINDS = {
-    "auto": ("automatic", "Colour edges of an RGB image, else the clearest lines"),
-    "dark_ridges": ("dark lines", "Thin and dark, as membranes in electron microscopy"),
-    "bright_ridges": ("bright lines", "Thin and bright, as a sharp membrane stain"),
+    "auto": ("automatic", "Colour edges for an RGB image, otherwise the clearest lines"),
+    "dark_ridges": ("dark lines", "Thin and dark, like membranes in electron microscopy"),
+    "bright_ridges": ("bright lines", "Thin and bright, like a sharp membrane stain"),
     "dark": ("dark walls", "Dark and thick, or out of focus"),
     "bright": ("bright walls", "Bright and thick, or out of focus"),
     "gradient": ("edges", "Changes of the grey level"),
@@ -250,7 +250,7 @@ _KINDS = {
     "oriented": (
         "photograph",
         "Changes of brightness, colour and texture in eight directions, as people see them in "
-        "photographs; a plane only. For the policies “mean” and “oriented mean”, and with textons "
+        "photographs; in 2-D only. For the policies “mean” and “oriented mean”, and with textons "
         "for training",
     ),
 }
@@ -298,7 +298,7 @@ class MakeCue(RunRow):
         )
         text = (
             "Make the boundary cue from the borders of the Labels layers that are selected in the "
-            "list of layers, such as segmentations by other tools; of several, the mean."
+            "list of layers, such as segmentations by other tools. Several layers are averaged."
         )
         self.labels = button(
             "Make it from selected labels", text, self._make_from_labels, "cue from labels"
@@ -471,7 +471,7 @@ class DataWidget(StepWidget):
         Status.EMPTY: "Open an image, or a sample: File > Open Sample > Agglo.",
         Status.READY: "Ready. Build the regions here, or in step 2 or 3.",
         Status.RUNNING: "Building the regions.",
-        Status.STALE: "The choice below has changed since; build the regions again.",
+        Status.STALE: "The choices below have changed; build the regions again.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:

@@ -98,7 +98,7 @@ class EvaluateWidget(StepWidget):
         Status.EMPTY: "Choose gold labels in step 1, Data, and build a hierarchy in step 3 to "
         "measure errors and locate them.",
         Status.READY: "Compare the hierarchy with the gold labels.",
-        Status.STALE: "The gold labels were painted since; compare with them again.",
+        Status.STALE: "The gold labels have changed; compare with them again.",
         Status.DONE: "Drag along a curve to change the threshold. Click a dot of the breakdown to "
         "go to that error.",
     }

@@ -161,7 +161,7 @@ class RepairLine(QWidget):
         self._project = project
         self.label = label("repair")
         self.label.setText("Repairing the hierarchy above your edits…")
-        back = "Cancel, and go back to the threshold before"
+        back = "Cancel, and return to the former threshold"
         self.cancel = button("Cancel", back, lambda: project.jobs.cancel(LOOK), "cancel repair")
         line = row(self.label, self.cancel)
         line.setStretch(0, 1)

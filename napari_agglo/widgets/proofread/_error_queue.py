@@ -220,7 +220,7 @@ class QueuePanel(QWidget):
         self.line = label("queue progress", lines=2)
         self.yes = answer_button("yes", "Correct the error: merge or cut", queue.yes)
         self.no = answer_button("no", "There is no error; do not ask again", queue.no)
-        self.skip = answer_button("skip", "Do not ask again, without an answer", queue.skip)
+        self.skip = answer_button("skip", "Skip this question, and do not ask again", queue.skip)
         self.answers = (self.yes, self.no, self.skip)
         self.filters = Form(
             Filters,
@@ -256,7 +256,7 @@ class QueuePanel(QWidget):
             answer.setEnabled(one is not None)
         if not queue.on:
             self.question.setText("")
-            self.reason.setText("Goes through the least certain decisions with the largest effect.")
+            self.reason.setText("Questions about uncertain decisions, the largest effect first.")
         elif one is not None:
             self.question.setText(one.question)
             self.reason.setText(one.reason)

@@ -164,7 +164,7 @@ class Gestures:
         if layer is None or not layer.visible:
             self.scene.show()
             self._say(
-                "The layer of segments was deleted; it is shown again."
+                "The layer of segments was deleted; it has been added again."
                 if layer is None
                 else "The layer of segments is hidden; show it to proofread."
             )

@@ -99,8 +99,8 @@ def correct_labels(viewer: Any, path: Path) -> Job | None:
 def gold_button(proofreader: Proofreader) -> QPushButton:
     """Return the button that makes a gold standard of the reviewed segments."""
     text = (
-        "Add the reviewed segments as a layer of gold labels, 0 elsewhere, and choose it as gold "
-        "in the Data step: for the next training, and for other tools"
+        "Make a layer of gold labels from the reviewed segments, 0 elsewhere, and choose it as "
+        "gold in the Data step, for the next training or for other tools"
     )
     return button(
         "Use reviewed segments as gold", text, lambda: make_gold(proofreader), "reviewed gold"
@@ -131,14 +131,14 @@ def make_gold(proofreader: Proofreader) -> None:
         else:
             layer.data = data["data"]
         per_viewer(viewer, Selection).choose("gold", layer)
-        show_info(f"{session.marks.progress}: they are the gold labels “{layer.name}” now.")
+        show_info(f"{session.marks.progress}. The gold labels are now “{layer.name}”.")
 
     project.worker.run(GOLD, "Collecting gold", lambda _: session.marks.gold(), done)
 
 
 def apply_button(proofreader: Proofreader) -> QPushButton:
     """Return the button that makes the edits of a table again."""
-    text = "Make the edits of a table again: a CSV file of Export… > Table of edits"
+    text = "Apply the edits of a table, a CSV file from Export… > Table of edits"
 
     def choose() -> None:
         path, _ = QFileDialog.getOpenFileName(None, "Apply edits", "", "Table of edits (*.csv)")

@@ -132,7 +132,7 @@ class Inputs:
             elif session.sources.path(key) is None:
                 why = f"is no longer at {note.path}"
             else:
-                why = f"is not what {note.path} has now"
+                why = f"differs from the pixels in {note.path} now"
             lines.append(f"The {_words(key)}, “{note.name}”, {why}.")
         many = "Some inputs have" if len(missing) > 1 else f"The {_words(missing[0])} has"
         text = "<br>".join([*lines, "The session itself is complete."])

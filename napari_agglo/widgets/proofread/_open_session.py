@@ -101,7 +101,7 @@ def open_session(
             ask(
                 f"{folder.name} merges by a function",
                 f"{folder.name} merges by the Python function {function}. To open the session, "
-                "its module is imported and the function is run: do so only if you trust it.",
+                "its module is imported and the function is run. Do this only if you trust it.",
                 {"Run the function": open_again},
             )
         else:

@@ -206,20 +206,22 @@ class Details(QWidget):
     def _grid(self) -> QGridLayout:
         commands = self.commands
         self.up = button("Up", "Show the next larger segment of the hierarchy (key .)", commands.up)
-        self.down = button("Down", "Show the parts of its last merge (key ,)", commands.down)
+        self.down = button("Down", "Show the parts of the last merge (key ,)", commands.down)
         self.children_ = button(
             "Cut in two",
-            "Cut it into the two parts of its last merge",
+            "Cut the segment into the parts of its last merge",
             commands.cut_children,
         )
         self.lock = button(
             "Lock",
-            "Protect it from merges and cuts at every threshold (key H)",
+            "Protect the segment from merges and cuts at every threshold (key H)",
             commands.lock,
             "lock",
         )
         self.merge = button(
-            "Merge selected", "Merge all selected segments into it (key W)", commands.merge_selected
+            "Merge selected",
+            "Merge all selected segments into this one (key W)",
+            commands.merge_selected,
         )
         grid = QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)

@@ -113,7 +113,7 @@ _TIPS = (
     "The number of pixels",
     "The name; double-click or press F2 to change it",
     "The mark as reviewed; click the box to change it",
-    "The part in the false merges, in bits",
+    "The contribution to the false merges, in bits",
 )
 _ROLE = Qt.ItemDataRole
 Marks = dict[int, tuple[str, bool]]  # by the user's id: name, reviewed

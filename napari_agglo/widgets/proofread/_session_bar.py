@@ -62,7 +62,7 @@ class SessionBar(QWidget):
             self._open,
         )
         self.copy = button("Save as…", "Copy the session, and continue in the copy", self._copy)
-        self.close_ = button("Close", "Close the session; all of it is saved", self._close)
+        self.close_ = button("Close", "Close the session; everything is saved", self._close)
         self.saved = label("saved")
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._trouble = ""

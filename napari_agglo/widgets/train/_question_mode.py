@@ -250,7 +250,7 @@ class TeachPanel(QWidget):
         self.question = label("same object", bold=True)
         self.yes = answer_button("yes", "Both regions are of one object", teacher.yes)
         self.no = answer_button("no", "The regions are of two objects", teacher.no)
-        unclear = "It cannot be told, for instance as a region has parts of two objects"
+        unclear = "Unclear, for instance because a region has parts of two objects"
         self.skip = answer_button("skip", unclear, teacher.skip)
         back = "Take the last answer back (Ctrl + Z)"
         self.undo = button("Undo", back, teacher.undo, "take back")
@@ -282,7 +282,7 @@ class TeachPanel(QWidget):
             self._progress(learns) if teacher.on else f"{teacher.message} {reason}".strip()
         )
         self.line.setVisible(bool(self.line.text()))
-        go_on = "Go on answering…" if answered else "Teach by answering…"
+        go_on = "Continue answering…" if answered else "Teach by answering…"
         self.run.set_text("Learn now" if teacher.on else go_on)
         if teacher.on:
             self.run.set_ready(answered, "Answer a question first.")
@@ -296,7 +296,7 @@ class TeachPanel(QWidget):
         yes, no, skipped = questions.counts
         text = f"{questions.n_answers} answered: {yes} yes, {no} no, {skipped} skipped"
         if learns:
-            return f"{text} · learning from them; go on answering"
+            return f"{text} · learning from them; continue answering"
         if not isinstance(questions.policy, LearnedPolicy):
             return f"{text} · a policy needs answers of both kinds"
         return f"{text} · learned from {questions.n_answers - questions.n_new}"

@@ -121,7 +121,7 @@ _HELD_OUT = [("one half", 1), ("each half", 2), ("each fifth", 5), ("nothing", 0
 _HELD_OUT_TIP = (
     "A part of the gold labels to measure the error on: a policy learns from the rest, and is "
     "tested on this part. The policy that is kept learns from all of the labels. One half takes "
-    "half as long again, each half twice as long, and each fifth five times as long."
+    "1.5 times as long, each half twice as long, and each fifth five times as long."
 )
 
 
@@ -307,7 +307,7 @@ def describe(policy: LearnedPolicy, errors: list[EpochError]) -> str:
     return " ".join(lines)
 
 
-_APPLY_TIP = "Build the hierarchy of the chosen data by this policy, as in step 3"
+_APPLY_TIP = "Build the hierarchy of the chosen data with this policy, as in step 3"
 _LETTERS = 32  # of the name of a volume on a button
 
 
@@ -373,7 +373,7 @@ class TrainWidget(StepWidget):
             anew = ", to merge by this policy" if self.project.hierarchy_is_stale else ""
             return f"Done. Next: step 3, Hierarchy{anew}."
         if status is Status.STALE and self.project.is_painted(self.project.trained):
-            return "The gold labels were painted since the policy was trained. Train again."
+            return "The gold labels have changed since the policy was trained. Train again."
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:

@@ -24,7 +24,7 @@ def test_label_files_become_labels_by_one_click(layers_only, crop):
         assert getattr(chosen, role) is image, "its name says what it is"
         assert project.dataset is None
         assert [step.trouble.button.text(), step.trouble.second.text()] == [
-            "Use it as labels", "Go on without it",
+            "Use it as labels", "Continue without it",
         ]  # fmt: skip
         place = viewer.layers.index(image)
         step.trouble.button.click()

@@ -99,7 +99,7 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
     while teacher.questions.n_answers < 5:
         press({True: "Y", False: "N", None: "S"}[person(teacher.current)])
     assert project.jobs["teach"] is not None, "five answers are learned from"
-    assert "learning from them; go on answering" in step.teach.line.text()
+    assert "learning from them; continue answering" in step.teach.line.text()
     assert step.teach.run.button.text() == "Cancel"
     press("S")
     assert teacher.questions.n_answers == 6, "meanwhile questions go on"
@@ -119,7 +119,7 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
     assert build(project).tree.n_segments(0.5) < project.regions.graph.n_regions
     press("Y")
     assert teacher.questions.n_answers == 20, "the keys are free again"
-    assert step.teach.run.button.text() == "Go on answering…"
+    assert step.teach.run.button.text() == "Continue answering…"
 
 
 def test_too_few_answers_are_said_and_kept(step):

@@ -62,7 +62,9 @@ class Registry(Generic[T]):
         """Add a value; a name that is taken is refused."""
         if name in self._values:
             raise InvalidInput(
-                f"There is a {self.noun} {name!r} already", argument="name", remedy="choose another"
+                f"There is a {self.noun} {name!r} already",
+                argument="name",
+                remedy="choose another name",
             )
         self._values[name] = value
         return value

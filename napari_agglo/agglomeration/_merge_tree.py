@@ -208,7 +208,7 @@ class MergeTree:
                 f"Merge {k} must have 1 <= winner < loser <= {self.n_superpixels}, the number of "
                 f"superpixels; got winner {self.winners[k]} and loser {self.losers[k]}",
                 argument="winners",
-                remedy="number regions by their smallest superpixel, the winner's being smaller",
+                remedy="number regions by their smallest superpixel; the winner's is smaller",
             )
         order = np.arange(m)
         lost = np.full(self.n_superpixels + 1, m, np.int64)

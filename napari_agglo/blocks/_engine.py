@@ -261,7 +261,7 @@ class _Runner:
                 f"{block_of(self._job, stage, index)}: {message.rstrip('.')}",
                 argument="folder",
                 remedy=f"see {failure_log(self._job, stage.name, index)}, mend the cause, and run "
-                "again: finished blocks stay",
+                "again: finished blocks are kept",
             )
         return redo
 

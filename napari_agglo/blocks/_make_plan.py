@@ -402,16 +402,16 @@ def _refuse_features(learned: Any) -> None:
     features = learned.features
     if features.words:
         raise InvalidInput(
-            f"`policy` counts the words {list(features.words)} in regions, and words are of the "
-            "whole image: they are not computed block by block",
+            f"`policy` uses the words {list(features.words)}, which are computed from the whole "
+            "image, not block by block",
             argument="policy",
             remedy="train one without words",
         )
     not_sums = [block.name for block in features.blocks if not block.adds]
     if not_sums:
         raise InvalidInput(
-            f"`policy` has the features {not_sums}, which are not computed from sums over parts of "
-            "a region, and a block has only parts",
+            f"`policy` has the features {not_sums}, which cannot be added up from the parts of a "
+            "region in several blocks",
             argument="policy",
             remedy="train one without them, or use `agglomerate` on a volume that fits in memory",
         )

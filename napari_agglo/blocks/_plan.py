@@ -69,9 +69,9 @@ class Source:
         if now != self:
             raise InvalidInput(
                 f"`{name}` ({self.path}) has changed since the plan was made, and finished blocks "
-                "would no longer fit to it",
+                "would no longer match",
                 argument=name,
-                remedy="plan again with the same folder: what depends on it is done again",
+                remedy="plan again with the same folder; the work that depends on it is repeated",
             )
 
 

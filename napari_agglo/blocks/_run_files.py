@@ -204,7 +204,7 @@ class Job:
         plan = self.plan
         if plan.hierarchical and not prefix:
             raise InvalidInput(
-                f"{self.folder} is of a hierarchical run, whose graph was never in one place",
+                f"{self.folder} is a hierarchical run, which has no graph of the whole volume",
                 argument="folder",
                 remedy="use its tree and labels, or plan without `hierarchical`",
             )

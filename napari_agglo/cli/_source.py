@@ -364,7 +364,7 @@ def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
 
 
 def _check_session(arguments: argparse.Namespace) -> None:
-    """Refuse a path that is no session, and options that do not go with one."""
+    """Refuse a path that is not a session, and options that do not go with one."""
     text, each = arguments.session, getattr(arguments, "each", False)
     if not is_session(text):
         given = ("superpixels", "cues", "affinities", "oriented", "words")
@@ -372,7 +372,7 @@ def _check_session(arguments: argparse.Namespace) -> None:
             quoted = "; a pattern must be in quotes" if each else ""
             arguments.parser.error(f"unrecognized arguments: {text}{quoted}")
         raise InvalidInput(
-            f"{text} is no session, which is a folder NAME.agglo",
+            f"{text} is not a session, which is a folder NAME.agglo",
             argument="session",
             remedy="for images give --superpixels and --cues",
         )
@@ -398,8 +398,8 @@ def _session_function(arguments: argparse.Namespace) -> str | None:
     texts = [given] if isinstance(given, str) else given
     if len(texts) > 1 or ":" not in texts[0] or texts[0].endswith(".npz"):
         raise InvalidInput(
-            f"--policy does not go with a session, which has its own, but for the function "
-            f"MODULE:FUNCTION that a session was created with, not {' '.join(texts)}",
+            f"A session has its own policy: --policy can only be the function MODULE:FUNCTION that "
+            f"the session was created with, not {' '.join(texts)}",
             argument="policy",
             remedy="drop it",
         )

@@ -49,7 +49,7 @@ def refined(tree: MergeTree, superpixels: DenseLabels) -> MergeTree:
     owner[superpixels.image] = coarse.image
     if not np.array_equal(owner[superpixels.image], coarse.image):
         raise InvalidInput(
-            "`superpixels` must be those of the tree, or parts of them, but some lie in two",
+            "`superpixels` must be those of the tree, or parts of them, but some overlap two",
             argument="superpixels",
             remedy="agglomerate a graph of these superpixels instead",
         )

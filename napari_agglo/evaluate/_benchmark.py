@@ -308,7 +308,7 @@ def cross_validate(
     named = dict(volumes) if isinstance(volumes, Mapping) else dict(enumerate(volumes))
     if len(named) < 2:
         raise InvalidInput(
-            f"`volumes` must hold two or more, to learn from one and test on another, got "
+            f"`volumes` must be two or more, to learn from one and test on another, got "
             f"{len(named)}",
             argument="volumes",
             remedy="cut a volume in two, or add one",
@@ -389,7 +389,7 @@ def _check_options(name: str, options: Mapping[str, Any]) -> None:
     wrong = sorted(set(options) - known)
     if wrong:
         raise InvalidInput(
-            f"`policies[{name!r}]` must hold options of `train`, got {', '.join(map(str, wrong))}",
+            f"`policies[{name!r}]` must be options of `train`, got {', '.join(map(str, wrong))}",
             argument=f"policies[{name!r}]",
             remedy=f"choose from {', '.join(sorted(known))}",
         )

@@ -344,7 +344,7 @@ def _ascending(thresholds: Iterable[float]) -> list[float]:
     ascending = sorted({float(one) for one in thresholds})
     if not ascending or any(math.isnan(one) for one in ascending):
         raise InvalidInput(
-            "`thresholds` must be one number or more, got none, or NaN",
+            "`thresholds` must be one number or more, and none of them NaN",
             argument="thresholds",
             remedy=SetOption("thresholds", [0.5]),
         )

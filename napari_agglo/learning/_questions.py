@@ -256,7 +256,7 @@ class Questions:
         return self._question[0]
 
     def answer(self, same: bool | None) -> None:
-        """Answer the question: True for one object, False for two, None for "cannot be told".
+        """Answer the question: True for one object, False for two, None for "unclear".
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Questions:
             raise InvalidInput(
                 f"`same` must be True, False or None, got {same!r}",
                 argument="same",
-                remedy="pass None if it cannot be told",
+                remedy="pass None if the answer is unclear",
             )
         self.next()
         assert self._question is not None

@@ -93,7 +93,7 @@ def solvers(method: str) -> Any:
         import bioimage_cpp
     except ImportError:
         raise InvalidInput(
-            f"{method} is solved by the package bioimage-cpp, which is not installed",
+            f"{method} needs the package bioimage-cpp, which is not installed",
             argument="method",
             remedy="pip install 'napari-agglo[multicut]'",
         ) from None

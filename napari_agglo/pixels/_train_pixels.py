@@ -403,8 +403,7 @@ def fit_pixels(
     low, high = rows.min(axis=0), rows.max(axis=0)
     if (low == high).all():
         raise InvalidInput(
-            f"The image is {low[0]:g} wherever there are labels, so nothing tells the classes "
-            "apart",
+            f"The image is {low[0]:g} wherever there are labels, so the classes do not differ",
             argument="images",
             remedy="use the image that shows the objects, or paint where it does",
         )

@@ -53,7 +53,7 @@ def encode_policy(policy: Policy) -> bytes:
         raise InvalidInput(
             f"The policy {policy.name!r} has no learned arrays to save",
             argument="policy",
-            remedy="save a learned policy; make this one by its name",
+            remedy="pass its name where a policy is needed; only learned policies are saved",
         )
     kind = "forest" if isinstance(policy.model, Forest) else "logistic"
     header = {

@@ -170,8 +170,8 @@ class MeanPolicy:
             name = next((graph.cue_names[k] for k in oriented), name)
         if not layout.sampled(graph.cue_index(name)).all():
             raise InvalidInput(
-                f"The cue {name!r} has no value on faces across some axes, so that a boundary may "
-                "have no mean",
+                f"The cue {name!r} has no value on faces across some axes, so a boundary may have "
+                "no mean",
                 argument="cue",
                 remedy="merge by the cue of the nearest voxels along all axes",
             )

@@ -56,7 +56,7 @@ def plan_cut_children(view: View, segment: Any) -> Plan:
     children = tree.children(target.node)
     if not children:
         raise Refused(
-            f"Segment {target.id} is a single superpixel, which was made of nothing",
+            f"Segment {target.id} is a single superpixel, so it has no parts",
             argument="segment",
             remedy="to cut through it, place points in it",
         )
@@ -216,7 +216,7 @@ def _located(
                     f"The point {index} in group {group + 1} of `points` is not in segment "
                     f"{target.id}",
                     argument="points",
-                    remedy="remove that point, or cut the segment that holds it",
+                    remedy="remove that point, or cut the segment that contains it",
                 )
             located.setdefault(superpixel, {}).setdefault(group, []).append(index)
     return dict(sorted(located.items()))

@@ -104,7 +104,7 @@ def texton_dictionary(
         vectors, _, _ = _vectors(image, channel_axis, part)
         if each and vectors.shape[1] != each[0].shape[1]:
             raise InvalidInput(
-                "`images` has images in grey and in colours, whose words cannot be the same",
+                "`images` has grey and colour images, which cannot have the same words",
                 argument="images",
                 remedy="convert all to grey, or leave the grey ones out",
             )

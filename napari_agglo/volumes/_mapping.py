@@ -107,7 +107,7 @@ class SegmentMapping:
                 f"superpixels, such as {known[missing][0]}",
                 argument="mapping",
                 remedy=(
-                    "check that the mapping is one of these superpixels",
+                    "check that the mapping belongs to these superpixels",
                     SetOption("unmapped", "keep"),
                 ),
             )
@@ -122,7 +122,7 @@ class SegmentMapping:
                     argument="mapping",
                     remedy=(
                         SetOption("unmapped", "zero"),
-                        "check that the mapping is one of these superpixels",
+                        "check that the mapping belongs to these superpixels",
                     ),
                 )
         highest = int(table.max(initial=0))
@@ -191,7 +191,7 @@ def read_mapping(
             raise
         raise InvalidInput(error.problem, argument="mapping", remedy=error.remedy) from error
     raise InvalidInput(
-        f"{file} is no mapping of a known format",
+        f"{file} is not a mapping of a known format",
         argument="mapping",
         remedy="give a lut of volara (.npz), its SQLite database, or a mapping of webKnossos or "
         "Neuroglancer (.json, .h5, a Zarr folder)",

@@ -242,8 +242,8 @@ def check_offsets(offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, ...]:
         out.append(tuple(whole))
     if not any(sum(map(abs, offset)) == 1 for offset in out):
         raise InvalidInput(
-            f"`offsets` has no nearest voxels, such as {[0] * (ndim - 1) + [-1]}, which regions "
-            "that touch need",
+            f"`offsets` has no nearest voxels, such as {[0] * (ndim - 1) + [-1]}, which are needed "
+            "where regions touch",
             argument="offsets",
             remedy="pass the channels of the nearest voxels too",
         )

@@ -201,7 +201,7 @@ def _writer(target: Path) -> Callable[..., None]:
     suffix = target.suffix.lower()
     if suffix not in writers:
         raise InvalidInput(
-            f"the format of {target} cannot be told from its name",
+            f"the name of {target} does not show its format",
             argument="path",
             remedy=f"end it in {_SUFFIXES}",
         )
@@ -314,7 +314,7 @@ def _write_hdf5(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
         raise InvalidInput(
             f"{target} holds other datasets ({', '.join(others)}), which would be lost",
             argument="path",
-            remedy=(f"name a key, and they stay: {target}:labels", "choose another file"),
+            remedy=(f"name a key to keep them: {target}:labels", "choose another file"),
         )
     image = _hdf5.file_image(name, array, grid.micrometres, target, grid.unit is not None)
     if key and target.is_file():

@@ -132,8 +132,8 @@ def test_beside_someone_who_works_on_it(run, edited):
         (["segment", "-o", "l.tif"], "required: --superpixels, --cues, or a session"),
         (["curve", "--superpixels", "superpixels.tif"], "required: --cues, --gold, or a session"),
         (["segment", "gone.agglo", "-o", "l.tif"], "There is no session gone.agglo"),
-        (["segment", "gold.tif", "-o", "l.tif"], "gold.tif is no session"),
-        (["segment", "cells.agglo", "--policy", "random", "-o", "l.tif"], "--policy does not go"),
+        (["segment", "gold.tif", "-o", "l.tif"], "gold.tif is not a session"),
+        (["segment", "cells.agglo", "--policy", "random", "-o", "l.tif"], "--policy can only be"),
         (["curve", "cells.agglo", "--cues", "boundary.tif"], "--cues does not go with a session"),
         (["curve", "cells.agglo", "--each"], "one by one"),
         (["curve", "cells.agglo", "--gold", "wide.tif"], "wide.tif"),
@@ -144,7 +144,7 @@ def test_beside_someone_who_works_on_it(run, edited):
         (
             ["movie", "--before", "--superpixels", "superpixels.tif", "--cues", "boundary.tif",
              "-o", "a.gif"],
-            "--before is of a session",
+            "--before needs a session",
         ),
         (
             ["segment", "--superpixels", "superpixels.tif", "--cues", "boundary.tif", "-o",

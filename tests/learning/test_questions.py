@@ -231,7 +231,7 @@ def test_undo_and_refusals(volume):
         questions.undo()
     first = questions.next()
     assert questions.next() is first, "it stays until it is answered"
-    with refuses("same", "pass None if it cannot be told"):
+    with refuses("same", "pass None if the answer is unclear"):
         questions.answer("yes")
     questions.answer(None)
     assert questions.n_answers == 1

@@ -79,8 +79,8 @@ def test_detach_refuses_what_changes_nothing():
     graph = chain(10, 20)
     for leaving, refusal in [
         ([], ("superpixels", "choose the superpixels to take out of")),
-        ([1, 2], ("superpixels", "leave out those that are to stay")),
-        ([3], ("superpixels", "detach it from the segment that holds it")),
+        ([1, 2], ("superpixels", "leave out those that should stay")),
+        ([3], ("superpixels", "detach it from the segment that contains it")),
     ]:
         with refuses(*refusal):
             detached(graph, [1, 2], leaving)

@@ -180,8 +180,8 @@ REFUSALS = [
     (lambda s: s.cut(5, parts=[[5]]), "parts", "pass the superpixels of each part"),
     (lambda s: s.cut(5, parts=[[5], [7]]), "parts", "use detach()"),
     (lambda s: s.cut_children(7), "segment", "place points in it"),
-    (lambda s: s.detach(5, [7]), "superpixels", "detach it from the segment that holds it"),
-    (lambda s: s.detach(5, [5, 6]), "superpixels", "leave out those that are to stay"),
+    (lambda s: s.detach(5, [7]), "superpixels", "detach it from the segment that contains it"),
+    (lambda s: s.detach(5, [5, 6]), "superpixels", "leave out those that should stay"),
     (lambda s: s.detach(5, []), "superpixels", "choose the superpixels"),
     (lambda s: s.cut(7, points=[[(0, 4)]]), "points", "put a point into each part"),
     (lambda s: s.cut(7, points=7), "points", "pass a list of groups of pixels"),
@@ -421,7 +421,7 @@ def test_suggestions_are_answered_once(session):
     before = row(session)
     session.queue.accept(merged)
     assert row(session) == [5, 5, 6, 6, 7, 7, 900, 900]
-    with refuses("suggestion", "ask queue.next() again", kind=Refused):
+    with refuses("suggestion", "call queue.next() again", kind=Refused):
         session.queue.accept(merged)
     session.undo()
     assert row(session) == before

@@ -151,10 +151,10 @@ def _errors(
             gold = dense_labels(volume, name, progress=progress)
             overlaps = contingency(labels, gold, ignore_labels=skip, progress=progress)
             if overlaps.total == 0:
-                unless = " or the labels are" if skip else ""
+                either = " or the labels are" if skip else ""
                 raise InvalidInput(
                     f"`labels` and `{name}` have no voxel to compare: everywhere the gold is"
-                    f"{unless} 0, which is left out",
+                    f"{either} 0, and such voxels are left out",
                     argument=name,
                     remedy="check that these are the right files",
                 )

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     files = input_files(arguments)
     if arguments.before and "session" not in files:
         raise InvalidInput(
-            "--before is of a session",
+            "--before needs a session",
             argument="before",
             remedy="give a session, NAME.agglo, or drop it",
         )

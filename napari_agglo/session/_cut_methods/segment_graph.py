@@ -96,7 +96,7 @@ def check_seeds(
                     f"Superpixel {graph.ids[seed]} in group {number} of `seeds` is not in the "
                     "segment to be cut",
                     argument="seeds",
-                    remedy="remove that seed, or cut the segment that holds it",
+                    remedy="remove that seed, or cut the segment that contains it",
                 )
             if owner.setdefault(at, number) != number:
                 raise InvalidInput(
@@ -153,15 +153,15 @@ def detached(graph: RegionGraph, members: Any, superpixels: Any) -> list[NDArray
     outside = np.setdiff1d(leaving, members)
     if outside.size:
         raise InvalidInput(
-            f"Superpixel {graph.ids[outside[0]]} is not in the segment, so it cannot leave",
+            f"Superpixel {graph.ids[outside[0]]} is not in the segment, so it cannot be detached",
             argument="superpixels",
-            remedy="detach it from the segment that holds it",
+            remedy="detach it from the segment that contains it",
         )
     if staying.size == 0:
         raise InvalidInput(
-            "All superpixels of the segment would leave it, which changes nothing",
+            "All superpixels of the segment would be detached, which changes nothing",
             argument="superpixels",
-            remedy="leave out those that are to stay",
+            remedy="leave out those that should stay",
         )
     return connected_pieces(graph, staying) + connected_pieces(graph, leaving)
 

@@ -235,8 +235,8 @@ def check_target(
     session = holding_session(target)
     if session is not None:
         raise InvalidInput(
-            f"`{argument}` must not be in a session folder, got {target}, and {session} is one, "
-            "whose edits might be lost",
+            f"`{argument}` must not be in a session folder, whose edits might be lost; {target} is "
+            f"in {session}",
             argument=argument,
             remedy="choose another folder",
         )

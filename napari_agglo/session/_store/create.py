@@ -127,7 +127,7 @@ def read_superpixels(
         notes = manifest.arrays
         if not {"superpixels", "ids"} <= notes.keys():
             raise SessionDamaged(
-                f"{folder} neither holds its superpixels nor names their file", argument="path"
+                f"{folder} has neither its superpixels nor the path of their file", argument="path"
             )
         image, ids = (
             read_array(folder / ARRAYS, name, notes[name]) for name in ("superpixels", "ids")

@@ -61,8 +61,8 @@ def recall(folder: Path, reference: Any) -> Policy:
     if needs_function(reference):
         name = reference["function"]
         raise InvalidInput(
-            f"The policy of {folder} is the function {name}, which is not imported only because a "
-            "file names it",
+            f"The policy of {folder} is the Python function {name}, which is imported only if you "
+            "pass it, because a file must not run code",
             argument="policy",
             remedy=SetOption("policy", name),
         )

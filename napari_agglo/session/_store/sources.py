@@ -131,7 +131,7 @@ def _checked(key: Any, given: Any) -> Source:
     known = key in (IMAGE, GOLD) or (isinstance(key, str) and key.startswith(f"{CUE} "))
     if not known:
         raise InvalidInput(
-            f"`sources` has the key {key!r}",
+            f"`sources` has the unknown key {key!r}",
             argument="sources",
             remedy='use "image", "gold", or "cue NAME" for each cue',
         )
@@ -183,9 +183,9 @@ def open_source(folder: Path, notes: Mapping[str, SourceNote], key: str) -> Any:
     """Open an input that stays in its file; refuse one that is not there, or has other values."""
     if key not in notes:
         raise InvalidInput(
-            f"{folder} does not know the file of the {key}",
+            f"{folder} has no path of the {key}",
             argument="key",
-            remedy=f"call sources.move({key!r}, path) with its place",
+            remedy=f"call sources.move({key!r}, path) with its path",
         )
     note = notes[key]
     place = place_of(folder, note)
@@ -201,7 +201,7 @@ def moved_source(folder: Path, key: str, note: SourceNote, place: str | None) ->
     return InvalidInput(
         f"The {key} of {folder} was {note.path}, which {state}",
         argument="key",
-        remedy=f"call sources.move({key!r}, path) with its present place",
+        remedy=f"call sources.move({key!r}, path) with its present path",
     )
 
 

@@ -421,7 +421,7 @@ class Store:
 
 def _refuse_faces() -> Any:
     raise InvalidInput(
-        "A superpixel on disk is divided by plain cues, and this session has affinities",
+        "Superpixels on disk are divided by plain cues only, and this session has affinities",
         argument="points",
         remedy="cut between superpixels, or divide it in a session of a crop, in memory",
     )

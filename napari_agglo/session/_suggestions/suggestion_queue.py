@@ -266,7 +266,7 @@ def _sides(view: View, suggestion: Suggestion) -> tuple[tuple[int, int], tuple[i
         raise Refused(
             "The segments of this suggestion have changed since",
             argument="suggestion",
-            remedy="ask queue.next() again",
+            remedy="call queue.next() again",
         )
     return (a, first), (b, second)
 

@@ -145,7 +145,7 @@ class Teacher:
         self._answer(False)
 
     def skip(self) -> None:
-        """Answer that it cannot be told."""
+        """Answer that it is unclear."""
         self._answer(None)
 
     def undo(self) -> None:

@@ -66,7 +66,7 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
     level = parser.add_mutually_exclusive_group()
     level.add_argument(
         "-q", "--quiet", dest="verbosity", action="store_const", const=-1, default=0,
-        help="print errors and the numbers asked for, nothing else",
+        help="print only errors and results",
     )  # fmt: skip
     level.add_argument(
         "-v", "--verbose", dest="verbosity", action="store_const", const=1,

@@ -206,7 +206,7 @@ def check_label_output(text: str) -> None:
         import h5py
 
         if not h5py.is_hdf5(path):
-            problem = f"{path.name} is there and is no HDF5 file"
+            problem = f"{path.name} exists and is not an HDF5 file"
             raise refusal("-o", text, problem, "choose another name")
     _check_parent("-o", text, path)
 

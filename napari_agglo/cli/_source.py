@@ -319,7 +319,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--superpixels`` and ``--policy`` to a command that takes a session and no images."""
     text = "needed only if the session no longer finds them"
     add_value(parser, "--superpixels", "FILE", text)
-    text = "needed only for a session of a Python function, which a file never causes to run"
+    text = "needed only if the policy of the session is a Python function: a file must not run code"
     add_value(parser, "--policy", "MODULE:FUNCTION", text)
 
 

@@ -92,7 +92,7 @@ def idle(monkeypatch):
         ("s.jpg", "must end in one of"),
         ("s.tif:0", "must end in one of"),
         ("s.h5:", "no KEY after the colon"),
-        ("gold.h5:a", "is no HDF5 file"),
+        ("gold.h5:a", "is not an HDF5 file"),
         ("no/s.tif", "there is no folder"),
         ("folder.tif", "there is a folder of this name"),
         ("folder.zarr", "there is a folder of this name"),

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 NAME = "blocks"
 SUMMARY = "segment a volume that does not fit in memory, block by block"
 DESCRIPTION = (
-    "plan writes what is to be done to a folder, run does what is left of it, status reads how\n"
-    "far it is, session starts proofreading of the results. Files in the folder say what is\n"
-    "done: a run that was killed goes on where it stopped, and parts of a run may be jobs of a\n"
-    "cluster."
+    "plan chooses blocks and writes a plan to a folder, run does the remaining work, status\n"
+    "prints the progress, session makes a session of the results for proofreading. Files in the\n"
+    "folder record the finished work: a run that was killed continues where it stopped, and parts\n"
+    "of a run can be jobs of a cluster."
 )
 # Share of faces between blocks above which the halo is called too small: docs/scale.md.
 DISAGREEMENT = 0.001
@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, add, run_action, summary in (
         ("plan", _add_plan, run_plan, "choose blocks for a volume, and write the plan to a folder"),
-        ("run", _add_run, run_run, "do what is left of a plan"),
-        ("status", _add_status, run_status, "print how far a run is"),
+        ("run", _add_run, run_run, "do the remaining work of a plan"),
+        ("status", _add_status, run_status, "print the progress of a run"),
         ("session", _add_session, run_session, "start a proofreading session of the results"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)

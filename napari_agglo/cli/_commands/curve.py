@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 NAME = "curve"
 SUMMARY = "compare an agglomeration with the gold standard at every threshold"
 DESCRIPTION = (
-    "Agglomerate, and print the variation of information (bits) along the thresholds, where it is\n"
-    "least, and at the threshold asked for. -o and --json give every distinct state. Of a session\n"
-    "it is the hierarchy with all edits."
+    "Agglomerate, and print the variation of information (bits) along the thresholds, at the best\n"
+    "threshold and at --threshold. -o and --json give every distinct state. The hierarchy of a\n"
+    "session is that with all edits."
 )
 EXAMPLE = (
     "napari-agglo curve --superpixels superpixels.tif --cues boundary=cue_boundary.tif "

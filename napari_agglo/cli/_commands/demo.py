@@ -182,7 +182,7 @@ def _report(
         if name != "mean" and (record := policy_record(policy)) is not None
     }
     settings = {"sample": drawn.name, "seed": _TEST_SEED, "training seed": _TRAINING_SEED}
-    title = f"{drawn.name}: policies on a sample that none has seen"
+    title = f"{drawn.name}: policies on a sample that none was trained on"
     return html_report(
         findings, title=title, best={drawn.name: best}, records=records, settings=settings
     )
@@ -378,7 +378,7 @@ def _text(summary: dict[str, Any]) -> str:
     size = " x ".join(map(str, summary["shape"]))
     seconds = ", ".join(f"{stage} {s:.2f}" for stage, s in summary["seconds"].items())
     return (
-        f"{summary['sample']}, {size}: errors in bits on a sample that no policy has seen. Flat "
-        f"and agglo have learned from another one.\n\n{table(header, rows)}\n\n"
+        f"{summary['sample']}, {size}: errors in bits. Flat and agglo were trained on another "
+        f"sample.\n\n{table(header, rows)}\n\n"
         f"Seconds: {seconds}; together {sum(summary['seconds'].values()):.1f}"
     )

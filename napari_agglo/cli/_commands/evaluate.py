@@ -41,7 +41,7 @@ _WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_seg
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    text = "label image, or a session, NAME.agglo, as it was last seen"
+    text = "label image, or a session, NAME.agglo, at its last threshold"
     add_value(parser, "labels", "LABELS", text)
     add_gold_once_each(parser)
     parser.add_argument("--ignore-labels", action="store_true", help="leave out label 0 too")

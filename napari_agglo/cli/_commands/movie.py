@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--gold", "FILE", text)
     text = "plane of a volume, from 0; with commas between if there are more axes"
     add_value(parser, "--plane", "Z", f"{text} (default: the middle)", type=_plane)
-    text = "in each frame all panels have as many merges, or the same threshold"
+    text = "keep all panels at the same number of merges, or at the same threshold"
     add_choice(parser, "--by", text, "merges", "threshold")
     text = "first number of merges, or threshold (default: the superpixels)"
     add_value(parser, "--from", "X", text, type=float, dest="start")

@@ -44,8 +44,8 @@ SUMMARY = "compare policies with the gold standard on one HTML page"
 DESCRIPTION = (
     "Agglomerate by each policy, compare with the gold standard, and write DIR/report.html: a\n"
     "summary, plots, error maps, pictures of the worst errors and the settings on one page that\n"
-    "needs no other file; and DIR/summary.csv, DIR/curves.csv and DIR/worst.csv. Of a session it\n"
-    "compares the hierarchy before all edits with the one after them."
+    "needs no other file; and DIR/summary.csv, DIR/curves.csv and DIR/worst.csv. For a session,\n"
+    "the hierarchy before all edits is compared with that after them."
 )
 FILES = ("report.html", "summary.csv", "curves.csv", "worst.csv")
 EXAMPLE = (

@@ -35,7 +35,7 @@ SUMMARY = "agglomerate superpixels and write the segments at a threshold"
 DESCRIPTION = (
     "Merge superpixels in the order of a policy, and write the label image at a threshold:\n"
     "a segment has the id of one of its superpixels, and keeps it while it takes in smaller ones.\n"
-    "Of a session the labels are those last seen there, or seen at the threshold given."
+    "For a session, the labels are those at its last threshold, or at --threshold."
 )
 EXAMPLE = (
     "napari-agglo segment --superpixels superpixels.tif --cues boundary=cue_boundary.tif "

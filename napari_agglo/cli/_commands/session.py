@@ -18,7 +18,7 @@ SUMMARY = "make, describe, export or repair a session folder, or apply edits"
 DESCRIPTION = (
     "create makes a session of superpixels, or of the segments of another tool (a label image or\n"
     "a mapping); info prints the contents of a session; export is napari-agglo export;\n"
-    "apply makes the edits of a table (export edits) again, and lists those not possible here;\n"
+    "apply applies the edits of a table (export edits), and lists those not possible here;\n"
     "recover repairs a damaged session and lists what was lost; nothing is deleted."
 )
 EXAMPLE = "napari-agglo session info cells.agglo"
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("create", session_create.run, session_create.SUMMARY),
         ("info", run_info, "print the contents of a session"),
         ("export", export.run, export.SUMMARY),
-        ("apply", run_apply, "make the edits of a table again"),
+        ("apply", run_apply, "apply the edits of a table"),
         ("recover", run_recover, "repair a damaged session"),
     ):
         action = actions.add_parser(name, help=summary, description=summary)

@@ -140,7 +140,7 @@ class Figures:
         """Return VI against epochs."""
         return self.figure(
             "VI by epoch",
-            "Of the policies that differ in their epochs of training.",
+            "Policies that differ only in their epochs of training.",
             lambda axes: plot_vi_by_epoch(table, axes=axes),
             _WIDE,
         )
@@ -149,7 +149,7 @@ class Figures:
         """Return the precision-recall curves of boundaries."""
         return self.figure(
             "Boundaries",
-            "Precision and recall of boundary pixels by threshold; of volumes, in some planes.",
+            "Precision and recall of boundary pixels by threshold; for volumes, in some planes.",
             lambda axes: plot_boundaries(curves, axes=axes),
             _SQUARE,
         )

@@ -45,7 +45,7 @@ COLUMNS = (
     Column("false_merge", "false merge", "H(gold|labels), bits", -1),
     Column("false_split", "false split", "H(labels|gold), bits", -1),
     Column("vi_min", "least VI", "at the best threshold, bits", -1),
-    Column("vi_ods", "VI, one for all", "at the one threshold best for all, bits", -1),
+    Column("vi_ods", "VI, one for all", "at the threshold that is best for all images, bits", -1),
     Column("threshold_min", "best threshold", "where VI is least, for all images together", 0),
     Column("adapted_rand_error", "adapted Rand error", "1 - F of pairs of voxels", -1),
     Column("adjusted_rand", "adjusted Rand", "1 is perfect, 0 is chance", 1),
@@ -343,7 +343,7 @@ class Page:
         if epochs is not None:
             drawn.append(self.figures.epochs(epochs))
         drawn += self._many()
-        note = "Dotted: on the training data of the policy, and so too good." if own else ""
+        note = "Dotted: on the training data of the policy, so the error is too low." if own else ""
         return section("Curves", note, f'<div class="plots">{"".join(drawn)}</div>')
 
     def _epochs(self) -> pd.DataFrame | None:
@@ -429,8 +429,8 @@ class Page:
             '<span class="key" style="background:#ffd23f"></span><span>gold standard</span>'
             '<span class="key" style="background:#2fd0ff"></span><span>segmentation</span>'
             '<span class="key" style="background:#fff;outline:1px solid #888"></span>'
-            "<span>the segment that is wrong</span>Colours within it are its parts. Coordinates "
-            "are those of a voxel in it."
+            "<span>the wrong segment</span>Colours within the wrong segment are its parts. The "
+            "coordinates are those of a voxel in it."
         )
         return section("The worst errors", key, *parts)
 

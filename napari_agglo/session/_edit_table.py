@@ -130,11 +130,11 @@ class AppliedTable:
     not_applied: tuple[NotApplied, ...]
 
     def __str__(self) -> str:
-        parts = [f"{self.applied} edits made"]
+        parts = [f"{self.applied} {'edit' if self.applied == 1 else 'edits'} applied"]
         if self.already:
-            parts.append(f"{self.already} were there already")
+            parts.append(f"{self.already} already made")
         if self.left_out:
-            parts.append(f"{self.left_out} undone ones left out")
+            parts.append(f"{self.left_out} undone and left out")
         if self.not_applied:
             parts.append(f"{len(self.not_applied)} not possible")
         return ", ".join(parts)

@@ -510,7 +510,7 @@ class Session:
         ...     with Session.create(f"{folder}/two.agglo", graph) as two:
         ...         print(two.apply(table))
         ...         two.labels()
-        1 edits made
+        1 edit applied
         array([[5, 5, 7, 7]])
         """
         with self._lock:

@@ -138,12 +138,12 @@ def test_the_command_line_applies_a_table(tmp_path, grid, capsys):
     a, b, table = (str(tmp_path / name) for name in ("a.agglo", "b.agglo", "edits.csv"))
     assert main(["export", a, "edits", "-o", table]) == 0
     assert main(["session", "apply", b, table]) == 0
-    assert "2 edits made" in capsys.readouterr().out
+    assert "2 edits applied" in capsys.readouterr().out
     with Session.open(b) as session:
         assert session.segments.members(1).tolist() == [1, 2]
         session.unlock(9)
         session.merge(9, 10)
     assert main(["session", "apply", b, table]) == 1
     text = capsys.readouterr().out
-    assert "1 were there already" in text
+    assert "1 already made" in text
     assert "row 1, lock 9" in text

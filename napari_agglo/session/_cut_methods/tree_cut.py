@@ -144,7 +144,7 @@ def _quotient(
     return np.stack([keys // n_units, keys % n_units], axis=1), strength
 
 
-@cut_method("tree", label="undo the merges between (tree)")
+@cut_method("tree", label="undo merges (tree)")
 def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
     node, children = problem.branches()
     children = pruned(node, children, set(problem.members.tolist()))

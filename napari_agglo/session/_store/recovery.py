@@ -98,8 +98,8 @@ class _Recovery:
             self._move_aside(MANIFEST)
         write_manifest(self.folder, copy)
         self.sentences.append(
-            f"{MANIFEST} was damaged or missing and is as at the creation of the session; later "
-            "settings are lost."
+            f"{MANIFEST} was damaged or missing; it is now as at the creation of the session, and "
+            "later settings are lost."
         )
         return copy
 

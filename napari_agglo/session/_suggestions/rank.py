@@ -65,12 +65,17 @@ class Suggestion:
         """The reason for the question, in words."""
         a, b = self.sizes
         if self.kind == "false_split":
-            decision, likely, number, edit = "Left apart", 1 - self.wrong, "one", "merging"
+            decision, likely, number, edit = (
+                "Two segments",
+                1 - self.wrong,
+                "one object",
+                "the merge",
+            )
         else:
-            decision, likely, number, edit = "Merged here", self.wrong, "two", "cutting"
+            decision, likely, number, edit = "One segment", self.wrong, "two objects", "the cut"
         return (
-            f"{decision} ({a:,} and {b:,} pixels), though it is {likely:.0%} likely that they are "
-            f"{number}; {edit} them would then lower VI by {self.gain:.2g} bits."
+            f"{decision} now ({a:,} and {b:,} pixels), but it is {likely:.0%} likely that they are "
+            f"{number}. If so, {edit} lowers the VI by {self.gain:.2g} bits."
         )
 
 
@@ -102,8 +107,8 @@ def suggest(
     >>> best.question, best.segments, best.superpixels, best.position
     ('Merge these two?', (1, 3), (2, 3), (0.0, 3.5))
     >>> best.reason
-    'Left apart (4 and 2 pixels), though it is 40% likely that they are one; merging them would then
-    lower VI by 0.92 bits.'
+    'Two segments now (4 and 2 pixels), but it is 40% likely that they are one object. If so, the
+    merge lowers the VI by 0.92 bits.'
     >>> other.question, other.segments
     ('Cut here?', (1,))
     """

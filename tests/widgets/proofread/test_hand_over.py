@@ -47,4 +47,4 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
     step.apply.click()
     settle(project, 300)
     assert session.segments.at((5, 45)) == 8
-    assert any("1 edits made" in one for one in notices), notices
+    assert any("1 edit applied" in one for one in notices), notices

@@ -232,8 +232,8 @@ def hold_out(
     policies : dict of name to options, optional
         As for `cross_validate`; by default agglo, flat and mean.
     folds : int
-        1: learn from one half and test on the other. More: divide into so many parts, and test on
-        each, after learning from all others.
+        1: learn from one half and test on the other. More: the number of parts; each is tested
+        after learning from all others.
     seed : int
         Seed of every training.
     each_epoch : callable, optional

@@ -192,32 +192,32 @@ def train(
         are wholly 0 there give no examples and are not merged. A list has several gold standards of
         one image: the label of a boundary is that of their majority, and a tie gives no example.
     strategy : {"agglo", "flat", "lash", "mixed"}
-        Source of examples. *flat*: the boundaries of the initial graph. *agglo*: those, then
-        `epochs` times: agglomerate by the present policy; every suggested merge is an example, and
-        the right ones are done, so that there are examples of every scale. *lash*: every suggested
-        merge is done and labelled by its effect on the Rand index; only the last epoch is kept.
-        *mixed*: the examples of agglo and of lash.
+        Source of examples. *flat*: the boundaries between superpixels. *agglo*: the same, then in
+        each epoch the merges that the present policy suggests; right merges are done, so there are
+        examples of every scale. *lash*: every suggested merge is done and labelled by its effect on
+        the Rand index; only the last epoch is kept. *mixed*: the examples of agglo and of lash.
     epochs : int
         Epochs of agglomeration.
     start : {"flat", "mean", "random"}
         The policy of the first epoch.
     preset : {"shape", "stack", "em", "minimal", "natural", "angles"}
         The features. *shape*: moments and quantiles of every cue, its contrast at the boundary,
-        contact, and the shape of the union. *stack*: these, and links between planes, for stacks
+        contact, and the shape of the union. *stack*: shape, and links between planes, for stacks
         whose superpixels were made plane by plane. *em*: moments, quantiles and histograms of every
-        cue, sizes and contact, the features of the paper. *minimal*: few of them, for quick tests.
-        *natural*: as em, with more quantiles, the angles of regions, and how far they fill their
-        convex hulls, for natural images, 2-D. *angles*: these without the hulls, in any dimension.
+        cue, sizes and contact, the features of the paper. *minimal*: few features, for quick tests.
+        *natural*: em, with more quantiles, the angles of regions, and the share of their convex
+        hulls that they fill, for natural images in 2-D. *angles*: natural without the hulls, in any
+        dimension.
     classifier : {"forest", "logistic"}
         The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,
         without combinations of features.
     settings : ForestSettings, optional
         Parameters of the forest.
     near_misses : bool
-        Whether *agglo* and *mixed* also take, after each merge, the boundary of the new region that
-        must stay and has the lowest priority as an example. The paper's definition has no such
-        examples; without them a good policy learns from merges of every scale, but from boundaries
-        to keep only of the first and the last.
+        Whether *agglo* and *mixed* have a further example after each merge: of the boundaries of
+        the new region that must stay, the one with the lowest priority. The paper has no such
+        examples. Without them, a good policy learns from merges of every scale, but from boundaries
+        to keep only of the first and the last scale.
     mask : array of bool, optional
         Pixels where `gold` is reliable; for one volume only.
     extra : (array, array), optional
@@ -225,7 +225,7 @@ def train(
         for each, for instance decisions of a person. Every fit learns from them, with any strategy;
         copies count as often as they occur.
     seed : int
-        Same input and seed, same policy, bit for bit.
+        Seed of random numbers. The same input and seed give the same policy, bit for bit.
     each_epoch : callable, optional
         Called with the number of each epoch (0 is flat) and the policy of the epochs so far, e.g.
         to plot the error. All but the last have fewer trees; see `ForestSettings`.

@@ -46,7 +46,7 @@ def export_mesh(
     write_mesh(target, meshes)
 
 
-@exporter("precomputed_mesh", label="Surfaces for neuroglancer", in_3d=True)
+@exporter("precomputed_mesh", label="Surfaces for Neuroglancer", in_3d=True)
 def export_precomputed_mesh(
     view: ExportView,
     path: str | PathLike[str],

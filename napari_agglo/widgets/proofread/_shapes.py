@@ -31,7 +31,7 @@ _EXPORT = "export"  # the job of all exports
 _VOXELS = 1 << 20  # of a box before its surface is coarser: a fifth of a second for each segment
 _SOON = 40  # milliseconds from a change to the next computation: one for several ticks
 _KEPT = 200  # surfaces in memory, so that a tick back is at once
-_FILTERS = "PLY (*.ply);;OBJ (*.obj);;STL (*.stl);;neuroglancer folder (*)"
+_FILTERS = "PLY (*.ply);;OBJ (*.obj);;STL (*.stl);;Neuroglancer folder (*)"
 
 
 class Shapes:
@@ -249,7 +249,7 @@ class ShapesPanel(QWidget):
             "merges, cuts, undo and the threshold",
             "surfaces", shapes.show,
         )  # fmt: skip
-        text = "Write the surfaces of the selected segments: PLY, OBJ, STL, or for neuroglancer"
+        text = "Write the surfaces of the selected segments: PLY, OBJ, STL, or for Neuroglancer"
         self.save = button("Save the shapes…", text, self._save, "save shapes")
         self.run = RunRow(shapes.project, SHAPES, "Surfaces", "", lambda: None)
         column(self, row(self.box, self.save), self.run)
@@ -270,4 +270,4 @@ class ShapesPanel(QWidget):
     def _save(self) -> None:
         path, chosen = QFileDialog.getSaveFileName(self, "Save the shapes", "shapes.ply", _FILTERS)
         if path:
-            self.shapes.save(path, folder=chosen.startswith("neuroglancer"))
+            self.shapes.save(path, folder=chosen.startswith("Neuroglancer"))

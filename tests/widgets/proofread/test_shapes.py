@@ -76,7 +76,7 @@ def test_surfaces_follow_the_selection_merges_cuts_undo_and_the_slider(deep, tmp
     assert_shown(deep, project.active, *project.selected)
 
     file = tmp_path / "one.obj"
-    chosen = [(str(file), "OBJ (*.obj)"), (str(tmp_path / "mesh"), "neuroglancer folder (*)")]
+    chosen = [(str(file), "OBJ (*.obj)"), (str(tmp_path / "mesh"), "Neuroglancer folder (*)")]
     monkeypatch.setattr("qtpy.QtWidgets.QFileDialog.getSaveFileName", lambda *_: chosen.pop(0))
     panel.save.click()
     rest(deep)

@@ -72,8 +72,8 @@ class CueRow:
             part = f"the first {n_used} of {n} channels" if n_used < n else f"{n} channels"
             if n_used < n:
                 part += " (to use all, type their offsets in the field above)"
-            text = f"By its name and shape, “{self.source}” has affinities: {part}, high inside of "
-            return f"{text}objects (range {self.range_text or AUTOMATIC})."
+            text = f"“{self.source}” was recognised as affinities: {part}, high inside of objects"
+            return f"{text} (range {self.range_text or AUTOMATIC})."
         low, _, high = self.range_text.partition(":")
         if self.limits is None or float(low) < float(high):
             return (

@@ -36,7 +36,7 @@ def test_affinities_are_one_cue_and_make_regions(viewer, step, project):
     draw()
     assert texts(step, 0) == ["affinity", "raw"]
     assert texts(step, 2)[0] == "255:0"
-    assert "affinities by their name and shape: 3 channels" in step.notes.text()
+    assert "recognised as affinities: 3 channels" in step.notes.text()
     assert list(project.dataset.cues) == ["affinity"]
     assert project.dataset.shape == GOLD.shape
     before = project.dataset

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 from dataclasses import replace
 
@@ -32,6 +34,24 @@ def trees_of_scikit_learn(monkeypatch):
         return fit(examples, classifier, replace(settings, exact=True), *arguments)
 
     monkeypatch.setattr(_train, "fit", fit_exactly)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def samples_made_once():
+    """Make each embedded sample once in a process; a volume takes eight seconds."""
+    import napari_agglo as agglo
+    from napari_agglo import samples
+
+    made = functools.cache(samples.sample)
+
+    @functools.wraps(samples.sample)
+    def sample(*arguments, **options):
+        return copy.deepcopy(made(*arguments, **options))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(samples, "sample", sample)
+        patch.setattr(agglo, "sample", sample)
+        yield
 
 
 @pytest.fixture(scope="session")

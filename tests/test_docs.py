@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import re
 from pathlib import Path
 
@@ -16,18 +14,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def sample():
-    """Return `agglo.sample`, which makes each sample once for all pages: a volume takes seconds."""
-    made = functools.cache(agglo.sample)
-    return lambda *arguments, **options: copy.deepcopy(made(*arguments, **options))
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_runs(page, tmp_path, monkeypatch, sample):
+def test_python_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(agglo, "sample", sample)
     names: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         exec(compile(block, str(page), "exec"), names)

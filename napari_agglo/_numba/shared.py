@@ -40,7 +40,10 @@ else:
     def call_kernel(typing_context: Any, function: Any, address: Any, arguments: Any) -> Any:
         """Call a kernel, which returns nothing, at its address for arguments of these types."""
         # Invariant: the code at the address is for exactly these types, which only Python can see
-        # to. What is tested here is that there is such code.
+        # to. What is tested here is that there is such code. Without any, no address is known yet:
+        # a loop that will not make the call, since its policy reads no features, is compiled first.
+        if not function.dispatcher.overloads:
+            function.dispatcher.compile(tuple(arguments.types))
         if tuple(arguments.types) not in function.dispatcher.overloads:
             raise TypingError(f"{function.dispatcher.__name__} has no code for {arguments}")
 

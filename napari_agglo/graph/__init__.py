@@ -12,7 +12,12 @@ from napari_agglo.graph._divide import (
     pieces_to_runs,
     runs_to_pieces,
 )
-from napari_agglo.graph._edge_search import edge_positions, edges_within, first_row
+from napari_agglo.graph._edge_search import (
+    edge_positions,
+    edges_within,
+    first_place,
+    first_row,
+)
 from napari_agglo.graph._far_pairs import FarPairs, far_pairs
 from napari_agglo.graph._hulls import (
     NO_HULLS,
@@ -55,6 +60,7 @@ __all__ = [
     "edge_positions",
     "edges_within",
     "far_pairs",
+    "first_place",
     "first_row",
     "graph_of_pairs",
     "kept_cues",

@@ -70,6 +70,19 @@ def first_row(edges: Any, u: Any, v: Any) -> Any:
     return low
 
 
+@inlined
+def first_place(values: Any, at: Any, value: Any) -> Any:
+    """Return the first place from `at` on of ascending `values` that is not before `value`."""
+    high = values.size
+    while at < high:
+        middle = (at + high) >> 1
+        if values[middle] < value:
+            at = middle + 1
+        else:
+            high = middle
+    return at
+
+
 @kernel
 def _find_all(edges: Any, pairs: Any, out: Any) -> None:
     """Write the position of each pair to `out`. No bounds checking."""
@@ -86,13 +99,7 @@ def _rows_within(edges: Any, members: Any, out: Any) -> int:
         at = k + 1  # u < v in an edge, and both lists ascend: the search never goes back
         while row < edges.shape[0] and edges[row, 0] == members[k]:
             v = edges[row, 1]
-            high = members.size
-            while at < high:
-                middle = (at + high) >> 1
-                if members[middle] < v:
-                    at = middle + 1
-                else:
-                    high = middle
+            at = first_place(members, at, v)
             if at < members.size and members[at] == v:
                 if n < out.size:
                     out[n] = row

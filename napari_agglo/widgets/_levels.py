@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.volumes import is_on_disk
-from napari_agglo.widgets._lut_array import Extent, as_index, narrowed
+from napari_agglo.widgets._lut_array import Extent
 
 # Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
 COARSE_VOXELS = 1 << 23
@@ -163,39 +163,24 @@ class LazyArray:
            [20, 21]]))
     """
 
-    def __init__(self, source: Any) -> None:
-        self.source = source
-        self.dtype = np.dtype(source.dtype)
-        self._extent: Extent = tuple(range(int(n)) for n in source.shape)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length along each axis."""
-        return tuple(len(axis) for axis in self._extent if isinstance(axis, range))
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of pixels."""
-        return int(np.prod(self.shape, dtype=np.int64))
+    def __init__(self, source: Any, extent: Extent | None = None) -> None:
+        self.source, self.dtype = source, np.dtype(source.dtype)
+        self._extent = Extent.whole(source.shape) if extent is None else extent
+        self.shape, self.size = self._extent.shape, self._extent.size
+        self.ndim = len(self.shape)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        extent = narrowed(self._extent, index)
+        extent = self._extent.narrowed(index)
         if extent is None:  # by arrays of indices
             return np.asarray(self)[index]
-        part = object.__new__(LazyArray)
-        part.source, part.dtype, part._extent = self.source, self.dtype, extent
+        part = LazyArray(self.source, extent)
         return part if part.ndim > 2 else np.asarray(part)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        read = np.asarray(self.source[tuple(as_index(axis) for axis in self._extent)])
+        read = np.asarray(self.source[self._extent.index])
         return read if dtype is None else read.astype(dtype, copy=False)
 
 

@@ -6,9 +6,11 @@ of the threshold takes the same time for a volume of any size.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,7 +71,73 @@ class Patched:
         return np.atleast_1d(every[one])
 
 
-Extent = tuple[range | int, ...]
+@dataclass(frozen=True)
+class Extent:
+    """The part of an array that slices of slices select: a range or a number along each axis.
+
+    Examples
+    --------
+    >>> part = Extent.whole((4, 6)).narrowed((slice(1, 3), slice(None, None, 2)))
+    >>> part.shape, part.index
+    ((2, 3), (slice(1, 3, 1), slice(0, 6, 2)))
+    """
+
+    axes: tuple[range | int, ...]
+
+    @classmethod
+    def whole(cls, shape: Sequence[int]) -> Extent:
+        """Return the extent of all pixels."""
+        return cls(tuple(range(int(n)) for n in shape))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length along each axis that is left."""
+        return tuple(len(axis) for axis in self.axes if isinstance(axis, range))
+
+    @property
+    def size(self) -> int:
+        """The number of pixels."""
+        return math.prod(self.shape)
+
+    @property
+    def index(self) -> tuple[slice | int, ...]:
+        """The index of the part in the whole array."""
+        return tuple(_as_index(axis) for axis in self.axes)
+
+    def narrowed(self, index: Any) -> Extent | None:
+        """Return the extent of a slice; None for an index of more than slices and numbers."""
+        indices = index if isinstance(index, tuple) else (index,)
+        axes = [k for k, axis in enumerate(self.axes) if isinstance(axis, range)]
+        if any(one is Ellipsis for one in indices):
+            at = next(k for k, one in enumerate(indices) if one is Ellipsis)
+            missing = len(axes) - len(indices) + 1
+            indices = (*indices[:at], *[slice(None)] * missing, *indices[at + 1 :])
+        if len(indices) > len(axes):
+            raise IndexError(f"too many indices: {len(indices)} for {len(axes)} axes")
+        out = list(self.axes)
+        for k, one in zip(axes, indices, strict=False):
+            axis = out[k]
+            assert isinstance(axis, range)
+            if isinstance(one, slice):
+                # napari slices with numbers of numpy.
+                ends = (one.start, one.stop, one.step)
+                out[k] = axis[slice(*(None if n is None else int(n) for n in ends))]
+            elif isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.bool_)):
+                out[k] = axis[int(one)]
+            else:
+                return None
+        return Extent(tuple(out))
+
+
+def _as_index(axis: range | int) -> slice | int:
+    """Return the index of an axis of an extent."""
+    if isinstance(axis, int):
+        return axis
+    if not axis:
+        return slice(0, 0)
+    return slice(axis.start, axis.stop if axis.stop >= 0 else None, axis.step)
+
+
 _CACHED = 8  # slices of superpixels: a few planes back and forth, a few panels
 _CACHED_BYTES = 256 << 20  # of the largest slice in the cache
 
@@ -106,7 +174,11 @@ class LutArray:
         self.thickness = thickness
         self.table = table if isinstance(table, Table) else Table(np.asarray(table))
         self._cache = _Slices(superpixels)
-        self._extent: Extent = tuple(range(int(n)) for n in superpixels.shape)
+        self._show(Extent.whole(superpixels.shape))
+
+    def _show(self, extent: Extent) -> None:
+        self._extent, self.shape, self.size = extent, extent.shape, extent.size
+        self.ndim = len(extent.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -123,31 +195,16 @@ class LutArray:
         """Show other superpixels of the same shape, as after a division."""
         self._cache.replace(superpixels)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length along each axis."""
-        return tuple(len(axis) for axis in self._extent if isinstance(axis, range))
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of pixels."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
-        extent = narrowed(self._extent, index)
+        extent = self._extent.narrowed(index)
         if extent is None:  # by arrays of indices: rare, and small
             return self._at(index)
         part = object.__new__(LutArray)
-        part.table, part._cache, part._extent = self.table, self._cache, extent
-        part.thickness = self.thickness
+        part.table, part._cache, part.thickness = self.table, self._cache, self.thickness
+        part._show(extent)
         # Lazy while it has more than two axes: napari slices it further.
         return part if part.ndim > 2 else np.asarray(part)
 
@@ -216,8 +273,7 @@ class _Slices:
             self._cached: OrderedDict[Extent, NDArray[Any]] = OrderedDict()
 
     def read(self, extent: Extent) -> NDArray[Any]:
-        source = self.source
-        index = tuple(as_index(axis) for axis in extent)
+        source, index = self.source, extent.index
         if isinstance(source, np.ndarray):  # a view, unless the slice is not contiguous
             return np.asarray(source[index], order="C")
         with self._lock:
@@ -232,37 +288,3 @@ class _Slices:
                 if len(self._cached) > _CACHED:
                     self._cached.popitem(last=False)
         return part
-
-
-def narrowed(extent: Extent, index: Any) -> Extent | None:
-    """Return the extent of a slice; None if the index has other entries than slices and numbers."""
-    indices = index if isinstance(index, tuple) else (index,)
-    axes = [k for k, axis in enumerate(extent) if isinstance(axis, range)]
-    if any(one is Ellipsis for one in indices):
-        at = next(k for k, one in enumerate(indices) if one is Ellipsis)
-        missing = len(axes) - len(indices) + 1
-        indices = (*indices[:at], *[slice(None)] * missing, *indices[at + 1 :])
-    if len(indices) > len(axes):
-        raise IndexError(f"too many indices: {len(indices)} for {len(axes)} axes")
-    out = list(extent)
-    for k, one in zip(axes, indices, strict=False):
-        axis = out[k]
-        assert isinstance(axis, range)
-        if isinstance(one, slice):
-            # napari slices with numbers of numpy.
-            ends = (one.start, one.stop, one.step)
-            out[k] = axis[slice(*(None if n is None else int(n) for n in ends))]
-        elif isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.bool_)):
-            out[k] = axis[int(one)]
-        else:
-            return None
-    return tuple(out)
-
-
-def as_index(axis: range | int) -> slice | int:
-    """Return the index of an axis of an extent."""
-    if isinstance(axis, int):
-        return axis
-    if not axis:
-        return slice(0, 0)
-    return slice(axis.start, axis.stop if axis.stop >= 0 else None, axis.step)

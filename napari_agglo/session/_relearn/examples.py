@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
 from napari_agglo.features import FeatureMap, feature_matrix
-from napari_agglo.graph import RegionGraph, first_row
+from napari_agglo.graph import RegionGraph, first_place, first_row
 from napari_agglo.session._actions import Cut, Ids, as_ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._threshold_view import View
@@ -216,13 +216,7 @@ def _add_edges(
         at = k + 1
         while row < edges.shape[0] and edges[row, 0] == both[k]:
             v = edges[row, 1]
-            high = both.size
-            while at < high:
-                middle = (at + high) >> 1
-                if both[middle] < v:
-                    at = middle + 1
-                else:
-                    high = middle
+            at = first_place(both, at, v)
             if at < both.size and both[at] == v:
                 if side[at] == side[k]:
                     for axis in range(swallowed.shape[1]):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LOG_SECONDS = 5.0  # between two lines of progress where there is no terminal
 
+LONG_SECONDS = 10.0  # from which on the line on a terminal has the time
 # The stages of a command, in their order, by the beginnings of their names, each with its share of
 # the work; an empty name stands for any stage.
 Stages = Sequence[tuple[str, float]]
@@ -122,7 +123,9 @@ class Console:
 
         def show(progress: Progress) -> None:
             nonlocal shown
-            line = self._text(progress)
+            line, seconds = self._text(progress), time.monotonic() - self._began
+            if seconds >= LONG_SECONDS:
+                line += f", {seconds:.0f} s"
             if line != shown:
                 shown = line
                 print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from napari_agglo import InvalidInput
+from napari_agglo.cli import _terminal
+from napari_agglo.cli._commands import warm
 from napari_agglo.errors import Cancelled
 from napari_agglo.session import (
     _warm_up,
@@ -34,6 +37,31 @@ def test_all_stages_are_run_once(run, monkeypatch):
     assert json.loads(out)["folder"] == str(cache_folder())
     assert str(Path(cache_folder())) in run("warm")[1]
     assert set(counts.values()) == {1}
+
+
+def test_a_group_that_takes_long_is_told_with_the_time(run, monkeypatch):
+    """While the compiler reports nothing, a line still comes every few seconds."""
+    lines = []
+
+    def during():
+        return [line for line in lines if line.startswith("kernels that learn")]
+
+    def wait():
+        deadline = time.monotonic() + 30
+        while len(during()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(_terminal, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(warm, "_TICK", 0.01)
+    monkeypatch.setattr(_terminal.Console, "note", lambda _, text: lines.append(text))
+    monkeypatch.setattr(_warm_up, "_done", set())
+    for stage in _warm_up.STAGES:
+        monkeypatch.setitem(_warm_up.STAGES, stage, wait if stage == "learn" else lambda: None)
+    monkeypatch.setitem(_warm_up._SECONDS, "learn", 10**6)
+    assert run("warm")[0] == 0
+    assert len(during()) >= 3
+    assert all(line.endswith(" s") for line in lines)
+    assert run("warm", "-q")[0] == 0
 
 
 @pytest.mark.compiled

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from napari_agglo._progress import Progress, ProgressCallback
 from napari_agglo.cli._arguments import add_json
 from napari_agglo.cli._terminal import Console
 
@@ -16,6 +20,7 @@ DESCRIPTION = (
     "Run it once where the package is installed for others."
 )
 EXAMPLE = "napari-agglo warm -v"
+_TICK = 1.0  # seconds between two reports while a group of kernels compiles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +33,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from napari_agglo.session import NOT_KEPT, cache_folder, warm_up
 
     begun = time.perf_counter()
-    with console.progress() as progress:
-        warm_up(progress=progress)
+    with console.progress() as progress, _ticking(progress) as told:
+        warm_up(progress=told)
     seconds = time.perf_counter() - begun
     folder = cache_folder()
     place = NOT_KEPT if folder is None else f"They are kept in {folder}."
@@ -37,3 +42,44 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         f"Kernels are ready after {seconds:.0f} s. {place}",
         {"seconds": seconds, "folder": None if folder is None else str(folder)},
     )
+
+
+@contextmanager
+def _ticking(progress: ProgressCallback | None) -> Iterator[ProgressCallback | None]:
+    """Yield a callback whose last state goes on, by the clock, while a group of kernels compiles.
+
+    The compiler reports nothing for up to half a minute. A thread reports instead how much of the
+    seconds that the group usually takes has passed, up to nine tenths of them.
+    """
+    if progress is None:
+        yield None
+        return
+    from napari_agglo.session import seconds_to_compile
+    from napari_agglo.session._warm_up import STAGES
+
+    last: tuple[Progress, float] | None = None
+    stopped, one_at_a_time = threading.Event(), threading.Lock()
+
+    def tell(state: Progress) -> None:
+        nonlocal last
+        with one_at_a_time:
+            last = state, time.monotonic()
+            progress(state)
+
+    def tick() -> None:
+        while not stopped.wait(_TICK):
+            with one_at_a_time:
+                if last is not None:
+                    state, began = last
+                    group = state.stage.rpartition(" ")[2]
+                    usual = seconds_to_compile([group]) if group in STAGES else 0
+                    passed = min(time.monotonic() - began, 0.9 * usual)
+                    progress(Progress(state.stage, state.done + int(passed), state.total))
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        stopped.set()
+        thread.join()

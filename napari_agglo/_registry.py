@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pkgutil import iter_modules
 from typing import Generic, TypeVar, cast
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, did_you_mean
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class Registry(Generic[T]):
             if entry is None:
                 names = ", ".join(map(repr, self.names()))
                 raise InvalidInput(
-                    f"There is no {self.noun} {name!r}",
+                    f"There is no {self.noun} {name!r}{did_you_mean(name, self.names())}",
                     argument=self.noun,
                     remedy=f"use one of {names}" if names else "install the package that has it",
                 )
@@ -116,6 +116,12 @@ class Registry(Generic[T]):
             except InvalidInput as error:
                 warnings.warn(str(error), stacklevel=2)
         return values
+
+    def package_of(self, name: str) -> str | None:
+        """Return the package that adds a name by an entry point, as pip knows it."""
+        for entry in declared_entry_points().select(group=self.group, name=name):
+            return None if entry.dist is None else entry.dist.name
+        return None
 
     def _entries(self) -> dict[str, EntryPoint]:
         if self._pending is None:

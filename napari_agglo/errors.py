@@ -7,7 +7,7 @@ does its work or raises one of these.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -384,12 +384,62 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     >>> check_choice("by", "time", ("merges", "threshold"))
     Traceback (most recent call last):
     napari_agglo.errors.InvalidInput: `by` must be 'merges' or 'threshold', got 'time'; pass ...
+    >>> check_choice("by", "treshold", ("merges", "threshold"))
+    Traceback (most recent call last):
+    napari_agglo.errors.InvalidInput: ... got 'treshold' (did you mean 'threshold'?); pass ...
     """
     if not isinstance(value, Hashable) or value not in choices:  # an array compares to an array
         *others, last = map(repr, choices)
         known = f"{', '.join(others)} or {last}" if others else last
         raise InvalidInput(
-            f"`{name}` must be {known}, got {value!r}",
+            f"`{name}` must be {known}, got {value!r}{did_you_mean(value, choices)}",
             argument=name,
-            remedy=SetOption(name, choices[0]),
+            remedy=SetOption(name, nearest_choice(value, choices) or choices[0]),
         )
+
+
+def nearest_choice(value: object, choices: Iterable[object]) -> str | None:
+    """Return the text among `choices` that a misspelt value is nearest to; None if none is near.
+
+    Parameters
+    ----------
+    value : object
+        What was passed.
+    choices : iterable
+        The values that are allowed.
+
+    Returns
+    -------
+    str or None
+        The choice that was probably meant.
+
+    Examples
+    --------
+    >>> nearest_choice("Aglo", ["flat", "agglo", "lash"])
+    'agglo'
+    >>> nearest_choice("watershed", ["flat", "agglo", "lash"])
+    """
+    from difflib import get_close_matches
+
+    if not isinstance(value, str):
+        return None
+    spelt = {one.lower(): one for one in choices if isinstance(one, str)}
+    found = get_close_matches(value.lower(), spelt, 1)
+    return spelt[found[0]] if found else None
+
+
+def did_you_mean(value: object, choices: Iterable[object]) -> str:
+    """Return the question after a misspelt value, `` (did you mean 'agglo'?)``, or no text.
+
+    Parameters
+    ----------
+    value, choices
+        As for `nearest_choice`.
+
+    Returns
+    -------
+    str
+        Text to append to the problem.
+    """
+    near = nearest_choice(value, choices)
+    return "" if near is None else f" (did you mean {near!r}?)"

@@ -17,6 +17,7 @@ from napari_agglo.errors import (
     PickIndex,
     SetOption,
     alternatives,
+    check_choice,
 )
 
 
@@ -45,6 +46,16 @@ def test_argument_and_remedy_are_values():
     assert error.argument == "mask"
     assert error.remedy == OneOf((Advice("use a crop"), Install("dask")))
     assert str(InvalidInput("`mask` is wrong")) == "`mask` is wrong"
+
+
+def test_a_misspelt_choice_is_answered_with_the_nearest():
+    choices = ("agglo", "flat", "lash")
+    for value, remedy in (("aglo", "agglo"), ("FLAT", "flat"), ("deep", "agglo"), (3, "agglo")):
+        with pytest.raises(InvalidInput) as caught:
+            check_choice("strategy", value, choices)
+        assert caught.value.remedy == SetOption("strategy", remedy)
+        near = value in ("aglo", "FLAT")
+        assert (f"did you mean {remedy!r}?" in caught.value.problem) == near
 
 
 def test_alternatives_of_nested_remedies():

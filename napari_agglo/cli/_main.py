@@ -35,7 +35,7 @@ from napari_agglo.cli._commands import (
 from napari_agglo.cli._messages import render
 from napari_agglo.cli._provenance import add_provenance, write_provenance
 from napari_agglo.cli._terminal import Console
-from napari_agglo.errors import DataWarning, InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput, did_you_mean
 
 COMMANDS = (
     demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
@@ -58,6 +58,13 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **{**options, "allow_abbrev": False})
         # so that in `--spacing -1,1` the value is not taken for an option
         self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            meant = did_you_mean(value, action.choices or ())
+            raise argparse.ArgumentError(action, f"{error.message}{meant}") from None
 
     def error(self, message: str) -> NoReturn:
         raise InvalidInput(f"{message} (see {self.prog} --help)")

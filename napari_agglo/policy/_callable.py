@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import AggloError, InvalidInput, Remedy, SetOption
+from napari_agglo.errors import AggloError, InvalidInput, Remedy, SetOption, did_you_mean
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, RandomPolicy, policies
 
@@ -183,7 +183,7 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
         return CallablePolicy(policy)
     names = ", ".join(map(repr, policies))
     raise InvalidInput(
-        f"`policy` must be {names} or a policy, got {policy!r}",
+        f"`policy` must be {names} or a policy, got {policy!r}{did_you_mean(policy, policies)}",
         argument="policy",
         remedy="pass one of these names, a function, or the result of train or load_policy",
     )

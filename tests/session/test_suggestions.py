@@ -397,7 +397,7 @@ def test_merges_come_after_those_they_are_made_of_and_edits_have_no_priority(tmp
     ("arguments", "refusal"),
     [
         ({"n": -1}, ("n", SetOption("n", 0))),
-        ({"kind": "merge"}, ("kind", SetOption("kind", "false_split"))),
+        ({"kind": "merge"}, ("kind", SetOption("kind", "false_merge"))),  # the nearest
         ({"min_size": 0.5}, ("min_size", SetOption("min_size", 0))),
         ({"within": [[0, 0], [5, 0]]}, ("within", "leave it out to search the whole image")),
         ({"within": [0, 5]}, ("within", "leave it out to search the whole image")),

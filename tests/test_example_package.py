@@ -10,7 +10,14 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from refusals import refuses
+
+from napari_agglo import Session
+from napari_agglo.cli import main
+from napari_agglo.errors import DataWarning, Install
+from napari_agglo.session import NotSaved
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(__file__).parent / "example_package"
@@ -129,6 +136,48 @@ def test_a_policy(outside):
         '    assert np.load(policy[:5] + ".npy").shape == (10, 10)\n'
     )
     assert outside(program) == "0.01 24\n"
+
+
+MISSING = """
+gold = (labels > 12) + 1
+policy = {policy}
+with agglo.Session.create({path!r}, graph, policy, gold=gold) as session:
+    session.threshold = session.history.unedited_tree.thresholds()[8]
+    first = int(session.segments.ids()[0])
+    session.merge(first, int(session.segments.neighbours(first)[0]))
+    np.save({path!r} + ".npy", session.labels())
+"""
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["'cautious'", "agglo.train(graph, gold, strategy='flat', preset='minimal+sizes')"],
+)
+def test_a_session_can_be_read_without_the_package_of_its_policy(outside, tmp_path, policy):
+    path = tmp_path / "m.agglo"
+    outside(GRAPH + MISSING.format(policy=policy, path=str(path)))
+    with pytest.warns(DataWarning, match="read-only") as told:
+        session = Session.open(path)
+    assert told[0].message.remedy == Install("agglo-example")
+    with session:
+        assert session.read_only
+        assert np.array_equal(session.labels(), np.load(f"{path}.npy"))
+        assert session.errors.vi > 0
+        for name in ("labels.tif", "regions.csv", "edits.csv", "graphml.graphml"):
+            session.export(tmp_path / name, name.partition(".")[0])
+        lower = session.history.unedited_tree.thresholds()[3]
+        session.threshold = lower
+        assert len(session.segments) > 3
+        with refuses("path", Install("agglo-example"), kind=NotSaved):
+            session.undo()
+        with refuses("path", Install("agglo-example"), kind=NotSaved):
+            session.merge(*session.segments.ids()[:2])
+        with refuses("policy", Install("agglo-example")):  # merges above the edit are not known
+            session.look(threshold=np.inf)
+        assert str(Session.recover(path)).endswith("opens read-only.")
+    assert main(["export", str(path), "labels", "-o", str(tmp_path / "b.tif"), "-q"]) == 0
+    undone = f"with agglo.Session.open({str(path)!r}) as session: print(session.undo())"
+    assert "undone: merged" in outside(GRAPH + undone)
 
 
 def test_a_feature_block(outside):

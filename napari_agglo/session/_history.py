@@ -249,6 +249,7 @@ class Transactions:
                 if store.data.tree is not None:  # the function may have changed
                     check_tree(store.data.tree, store.data.read_graph(progress), checked)
                 store.data.use_policy(checked)
+            store.do_without_missing()
             state, history, snapshot = _replayed(store, progress)
         except BaseException:
             store.close()
@@ -402,7 +403,9 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
         return Hierarchy(graph, store.data.policy, merges, progress)
 
     def first_state() -> State:
-        return State(graph, store.data.policy, first_tree, store.recall_policy, recall_merges)
+        return State(
+            graph, store.data.policy, first_tree, store.recall_or_do_without, recall_merges
+        )
 
     snapshot = store.load_snapshot(SNAPSHOT)
     then: list[Entry] = []  # the live actions at the snapshot
@@ -436,6 +439,7 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
                 argument="path",
                 remedy=remedy if lost else error.remedy or _RESTORE,
             ) from error
+    state.recall_from(store.recall_policy)  # from now on a policy must be there
     return state, history, 0 if snapshot is None else snapshot.seq
 
 

@@ -277,6 +277,10 @@ class State:
             raise InvalidInput("The journal has a policy, and there is no store to read it from.")
         return self._recall(words)
 
+    def recall_from(self, recall: Callable[[dict[str, Any]], Policy]) -> None:
+        """Read policies by another function."""
+        self._recall = recall
+
     def anchors(self, applied: Applied) -> NDArray[np.int32]:
         """Return superpixels in all segments that an action changes at its own scale."""
         anchors: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]

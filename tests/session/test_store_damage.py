@@ -18,7 +18,8 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput
-from napari_agglo.session import SessionDamaged
+from napari_agglo.errors import DataWarning
+from napari_agglo.session import NotSaved, SessionDamaged
 from napari_agglo.session._store import Store
 from napari_agglo.session._store.manifest import _manifest_sum, digest_array
 
@@ -216,6 +217,25 @@ def test_a_policy_outside_the_folder_is_not_opened(path):
         refuses("path", "install the package that has it", kind=SessionDamaged),
     ):
         _ = store.data.policy
+
+
+def test_a_policy_of_an_unknown_package_makes_a_session_read_only(path):
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["policy"] = {"kind": "nobody knows"}
+    (path / "manifest.json").write_text(signed(manifest))
+    with Store.open(path) as store:
+        with pytest.warns(DataWarning, match="install the package that has it"):
+            store.do_without_missing()
+        assert store.read_only
+        assert store.data.policy.name == "nobody knows"
+        with refuses("path", "install the package that has it", kind=NotSaved):
+            store.save_settings({})
+        with refuses("policy", "install the package that has it"):
+            store.data.policy.score(store.data.graph)
+        Store.open(path).close()  # its lock is free
+    report = Store.recover(path)
+    assert not report.unmended
+    assert "opens read-only" in str(report)
 
 
 class TestRecover:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from napari_agglo.errors import Remedy
 from napari_agglo.session._store.store_errors import (
     NotSaved,
     Report,
@@ -239,7 +240,7 @@ class Journal:
         self.path = folder / JOURNAL
         self._start = Tail(0, start)
         self._lock = threading.Lock()
-        self._broken: str | None = None
+        self._refused: tuple[str, Remedy | str] | None = None  # why nothing is written any more
         self._descriptor: int | None = None
         self._tail: TailFile | None = None
         lines, self.report = examine(folder, start)
@@ -251,18 +252,24 @@ class Journal:
     @property
     def read_only(self) -> bool:
         """Whether nothing can be appended (any more)."""
-        return self._descriptor is None or self._broken is not None
+        return self._descriptor is None or self._refused is not None
 
     def require_writable(self) -> None:
         """Refuse to change a session that is closed, read-only, or given up after an error."""
-        if self._broken is not None:
-            raise NotSaved(self._broken, argument="path", remedy=_REPAIR)
+        if self._refused is not None:
+            problem, remedy = self._refused
+            raise NotSaved(problem, argument="path", remedy=remedy)
         if self._descriptor is None:
             raise NotSaved(
                 f"{self.path.parent} is closed, or open read-only",
                 argument="path",
                 remedy="open it for writing",
             )
+
+    def refuse(self, problem: str, remedy: Remedy | str) -> None:
+        """Close the files, and refuse every change from now on for this reason."""
+        self.close()
+        self._refused = problem, remedy
 
     @property
     def last(self) -> Tail:
@@ -380,11 +387,12 @@ class Journal:
             except OSError as error:
                 reason = reason_of(error)
         kept = len(self.records)
-        self._broken = (
+        problem = (
             f"{self.path} could not be written, nor be reset to entry {kept} ({reason}); the "
             f"session is read-only from now on. The {kept} entries before are safe"
         )
-        raise NotSaved(self._broken, argument="path", remedy=_REPAIR) from cause
+        self._refused = problem, _REPAIR
+        raise NotSaved(problem, argument="path", remedy=_REPAIR) from cause
 
     def _not_saved(self, error: OSError) -> NotSaved:
         return NotSaved(

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.errors import AggloError, InvalidInput, SetOption
-from napari_agglo.policy import CallablePolicy, LearnedPolicy, Policy, load_policy, policies
+import numpy as np
+from numpy.typing import NDArray
+
+from napari_agglo.errors import AggloError, Install, InvalidInput, Remedy, SetOption
+from napari_agglo.features import feature_blocks
+from napari_agglo.graph import RegionGraph
+from napari_agglo.policy import (
+    CallablePolicy,
+    LearnedPolicy,
+    Policy,
+    load_policy,
+    policies,
+    policy_features,
+)
 from napari_agglo.policy._file import INSTALL_PACKAGE, encode_policy
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
-from napari_agglo.session._store.store_errors import SessionDamaged
+from napari_agglo.session._store.store_errors import PackageMissing, SessionDamaged
 from napari_agglo.volumes import _atomic as files
 
 FIRST = "policy.npz"
 _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")
+_PACKAGE = "package"  # in a reference: the package that has the policy, if that is not this one
 
 
 def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any]:
@@ -26,8 +39,10 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
 
     Without a `name`, the file is named after its content: the same policy is written once.
     """
+    package = _package_of(policy)
+    more = {} if package is None else {_PACKAGE: package}
     if policy.name != LearnedPolicy.name:  # only a learned policy has a file
-        return policy.to_json()
+        return {**policy.to_json(), **more}
     data = encode_policy(policy)
     checksum = digest_bytes(data)
     file = name or f"policy-{checksum[:12]}.npz"
@@ -36,7 +51,60 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
     except BaseException:  # the file may be in place, but not on the disk for certain
         forget(folder, file)
         raise
-    return {"kind": policy.name, "file": file, "checksum": checksum}
+    return {"kind": policy.name, "file": file, "checksum": checksum, **more}
+
+
+def _package_of(policy: Policy) -> str | None:
+    """Return the package that a policy, or a feature that it reads, comes from; None for ours."""
+    features = policy_features(policy)
+    blocks = () if features is None else features.blocks
+    for block in blocks:
+        if (package := feature_blocks.package_of(block.name)) is not None:
+            return package
+    ours = type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return None if ours else policies.package_of(policy.name)
+
+
+def words_of(reference: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reference as the policy itself gave it."""
+    return {key: value for key, value in reference.items() if key != _PACKAGE}
+
+
+@dataclass(frozen=True)
+class AbsentPolicy:
+    """The place of a policy whose package is not installed: it refuses to score.
+
+    Merges that are known need no scores, so that a session can be read as far as they reach.
+    """
+
+    reference: Mapping[str, Any]
+    problem: str
+    remedy: Remedy | str
+
+    @property
+    def name(self) -> str:
+        """Name of the policy that is not there."""
+        return str(self.reference["kind"])
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether its priorities are known to be probabilities."""
+        return self.name == LearnedPolicy.name
+
+    def check(self, graph: RegionGraph) -> None:
+        """Refuse any graph."""
+        self.score(graph)
+
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Refuse any graph."""
+        raise InvalidInput(self.problem, argument="policy", remedy=self.remedy)
+
+    def kernel(self, graph: RegionGraph) -> None:
+        """Return None: there is none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the reference without its package."""
+        return words_of(self.reference)
 
 
 def forget(folder: Path, file: Any) -> None:
@@ -68,13 +136,15 @@ def recall(folder: Path, reference: Any) -> Policy:
         )
     if isinstance(kind, str) and kind in policies:
         try:
-            return policies[kind].from_json(reference)
+            return policies[kind].from_json(words_of(reference))
         except InvalidInput as error:
             raise SessionDamaged(
                 f"{folder} names a policy that cannot be used: {error.problem}",
                 argument="path",
                 remedy=error.remedy,
             ) from error
+    if isinstance(kind, str) and kind != LearnedPolicy.name:
+        raise _missing(folder, reference, f"{kind!r} is of a package that is not installed")
     name = reference.get("file") if kind == LearnedPolicy.name else None
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SessionDamaged(
@@ -82,7 +152,18 @@ def recall(folder: Path, reference: Any) -> Policy:
             argument="path",
             remedy=INSTALL_PACKAGE,
         )
-    return _loaded(folder / name, reference.get("checksum"))
+    return _loaded(folder / name, reference)
+
+
+def _missing(folder: Path, reference: Mapping[str, Any], why: str) -> PackageMissing:
+    package = reference.get(_PACKAGE)
+    if not isinstance(package, str) or not re.fullmatch(r"[\w.-]+", package):
+        package = None
+    return PackageMissing(
+        f"The policy of {folder} cannot be used: {why}",
+        argument="path",
+        remedy=INSTALL_PACKAGE if package is None else Install(package),
+    )
 
 
 def how_to_have(reference: Any) -> str:
@@ -97,21 +178,21 @@ def needs_function(reference: Any) -> bool:
     return kind == CallablePolicy.kind and isinstance(reference.get("function"), str)
 
 
-def _loaded(path: Path, checksum: Any) -> LearnedPolicy:
+def _loaded(path: Path, reference: Mapping[str, Any]) -> LearnedPolicy:
     try:
         data = path.read_bytes()
-        if digest_bytes(data) != checksum:
+        if digest_bytes(data) != reference.get("checksum"):
             raise InvalidInput(f"{path} has a wrong checksum")
         return load_policy(path)
     except (OSError, InvalidInput) as error:
         problem = error.problem if isinstance(error, InvalidInput) else str(error)
-        missing = isinstance(error, InvalidInput) and error.remedy == INSTALL_PACKAGE
+        if isinstance(error, InvalidInput) and error.remedy == INSTALL_PACKAGE:
+            why = getattr(error.__cause__, "problem", error.problem)  # it names the features
+            raise _missing(path.parent, reference, why) from error
         raise SessionDamaged(
             f"The policy of the session cannot be used: {problem}",
             argument="path",
-            remedy=INSTALL_PACKAGE
-            if missing
-            else "restore the file from a copy of the session or of the policy",
+            remedy="restore the file from a copy of the session or of the policy",
         ) from error
 
 
@@ -163,9 +244,9 @@ def lost_policies(folder: Path, records: Sequence[Record]) -> list[LostPolicy]:
             if reference is not None:
                 try:
                     recall(folder, reference)
-                except AggloError as error:
-                    if getattr(error.__cause__, "remedy", None) == INSTALL_PACKAGE:
-                        continue  # not lost: only the package of its features is missing
+                except PackageMissing:  # it is whole: its package can be installed
+                    continue
+                except AggloError:
                     file = reference.get("file") if isinstance(reference, dict) else None
                     lost.append(LostPolicy(number, str(file or "of unknown name"), live))
     return sorted(lost, key=lambda one: one.seq)

@@ -36,7 +36,7 @@ from napari_agglo.session._store.manifest import (
     write_manifest,
 )
 from napari_agglo.session._store.policies import do_without_lost
-from napari_agglo.session._store.store_errors import Report, SessionDamaged, saving
+from napari_agglo.session._store.store_errors import PackageMissing, Report, SessionDamaged, saving
 from napari_agglo.volumes import DenseLabels, cues_of_rows
 from napari_agglo.volumes import _atomic as files
 
@@ -73,6 +73,8 @@ class _Recovery:
         try:
             if not policies.needs_function(manifest.policy):
                 policies.recall(self.folder, manifest.policy)
+        except PackageMissing as error:
+            self.sentences.append(f"{_plain(error)} Until then the session opens read-only.")
         except AggloError as error:
             self._give_up(_plain(error))
         report = self._journal(manifest)

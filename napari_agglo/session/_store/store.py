@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import DataWarning, InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import LearnedPolicy, Policy, as_policy
 from napari_agglo.session._store import policies
@@ -52,6 +52,7 @@ from napari_agglo.session._store.manifest import (
 from napari_agglo.session._store.sources import CUE, GOLD, open_source
 from napari_agglo.session._store.store_errors import (
     RECOVER,
+    PackageMissing,
     Report,
     SessionDamage,
     SessionDamaged,
@@ -149,7 +150,7 @@ class Data:
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy other than that of the session, or one that the session has in a file."""
         known = self._manifest.policy
-        if known["kind"] == LearnedPolicy.name or policy.to_json() != known:
+        if known["kind"] == LearnedPolicy.name or policy.to_json() != policies.words_of(known):
             raise InvalidInput(
                 f"`policy` is {policy.name!r}, and {self._folder} was created with {known}",
                 argument="policy",
@@ -369,6 +370,37 @@ class Store:
     def recall_policy(self, reference: Mapping[str, Any]) -> Policy:
         """Return the policy for which `keep_policy` returned this reference."""
         return policies.recall(self.path, reference)
+
+    def do_without_missing(self) -> None:
+        """If the package of the policy is not installed, refuse changes and use what is known."""
+        try:
+            _ = self.data.policy
+        except PackageMissing as error:
+            self.data.use_policy(self._refuse_changes(self.manifest.policy, error))
+
+    def recall_or_do_without(self, reference: Mapping[str, Any]) -> Policy:
+        """Return a policy; without its package, its place in a session that is read-only."""
+        try:
+            return self.recall_policy(reference)
+        except PackageMissing as error:
+            return self._refuse_changes(reference, error)
+
+    def _refuse_changes(self, reference: Mapping[str, Any], error: PackageMissing) -> Policy:
+        """Let others write, refuse every change, and return the place of a policy."""
+        remedy = error.remedy or RECOVER
+        self.journal.refuse(f"{error.problem}, so that the session is open read-only", remedy)
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+            warnings.warn(
+                DataWarning(
+                    f"{error.problem}: the session is open read-only",
+                    argument="path",
+                    remedy=remedy,
+                ),
+                stacklevel=4,
+            )
+        return policies.AbsentPolicy(reference, error.problem, remedy)
 
     def forget_policy(self, reference: Mapping[str, Any]) -> None:
         """Remove a policy whose entry could not be written."""

@@ -73,6 +73,10 @@ class SessionDamaged(InvalidInput):
     """A damaged session; `Session.recover` repairs as much as possible."""
 
 
+class PackageMissing(SessionDamaged):
+    """A policy of a package that is not installed; the session can be read without it."""
+
+
 RECOVER = Advice("call recover()")
 
 

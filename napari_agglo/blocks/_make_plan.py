@@ -31,15 +31,16 @@ from napari_agglo.errors import (
 from napari_agglo.superpixels._oversegment import least_size, sigmas_in_voxels
 from napari_agglo.volumes import (
     ValueGate,
+    VoxelSize,
     add_pick,
     check_nan,
     check_range,
     check_same_shape,
     check_same_spacing,
     check_spacing,
-    check_unit,
     plan_image,
     replacing,
+    warn_of_places,
 )
 from napari_agglo.volumes._oriented import affinity_gate
 
@@ -109,7 +110,8 @@ def make_plan(
     spacing, ranges, nan, dams, bins, statistics
         As for `region_graph`; by default the statistics that the policy needs.
     unit : str, optional
-        Unit of `spacing`, written to the stores; by default that of the files, if they state one.
+        Unit of `spacing` and `sigma`, and of the spacing in the stores; files that state another
+        are converted to it. By default the unit of the files, if they state one.
     boundary, sigma, min_size, per_plane
         The cue that superpixels are made of ("boundary", or else "affinity"), and settings as for
         `oversegment`.
@@ -183,8 +185,9 @@ def make_plan(
         present["image"] = picture
     if faces is not None:
         present["affinities"] = faces
-    shape, distances = _one_grid(present, spacing)
-    units = _unit(present, spacing, unit)
+    shape, own = _one_grid(present, spacing)
+    voxel = own.in_unit(unit)
+    distances = check_spacing(voxel.spacing, len(shape))
     check_nan(nan)
     check_whole("bins", bins, 1, 256)
     limits = _ranges(given, faces, ranges)
@@ -216,7 +219,7 @@ def make_plan(
         check_choice("statistics", statistics, ("all", "mean"))
         needed = "all" if needed == "all" and policy != "random" else statistics
     base = Plan(
-        shape=shape, spacing=distances, unit=units, block=shape, chunks=shape,
+        shape=shape, spacing=distances, unit=voxel.unit, block=shape, chunks=shape,
         shards=bool(shards), cues=given, affinities=faces,
         offsets=offsets_as_text(known) if faces else "", ranges=limits, nan=nan,
         superpixels=others["superpixels"], gold=others["gold"],
@@ -247,7 +250,7 @@ def make_plan(
 
 def _one_grid(
     present: Mapping[str, Source], spacing: Sequence[float] | None
-) -> tuple[tuple[int, ...], tuple[float, ...]]:
+) -> tuple[tuple[int, ...], VoxelSize]:
     grids = {
         name: source.shape[1:] if name == "affinities" else source.shape
         for name, source in present.items()
@@ -261,23 +264,13 @@ def _one_grid(
             argument=name,
             remedy="check the file",
         )
+    opened = {name: source.open() for name, source in present.items()}
+    warn_of_places(opened)
     if spacing is None:
-        opened = {name: source.open() for name, source in present.items()}
         if (faces := opened.get("affinities")) is not None and faces.spacing is not None:
             opened["affinities"] = replace(faces, spacing=faces.spacing[1:])
-        spacing = check_same_spacing(opened)
-    return shape, check_spacing(spacing, len(shape))
-
-
-def _unit(
-    present: Mapping[str, Source], spacing: Sequence[float] | None, unit: str | None
-) -> str | None:
-    """Return the unit of the spacing: the one given, or that of the first file that states one."""
-    if unit is not None:
-        return check_unit(unit)
-    if spacing is not None:
-        return None
-    return next((found for one in present.values() if (found := one.open().unit)), None)
+        return shape, check_same_spacing(opened)
+    return shape, VoxelSize(check_spacing(spacing, len(shape)))
 
 
 def _ranges(

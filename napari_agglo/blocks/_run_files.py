@@ -37,7 +37,9 @@ from napari_agglo.volumes import (
     Contingency,
     DenseLabels,
     DiskCues,
+    VoxelSize,
     add_tables,
+    check_spacing,
     disk_labels,
     open_levels,
     open_volume,
@@ -217,9 +219,11 @@ class Job:
     def graph_of(self, arrays: dict[str, NDArray[Any]], superpixels: DenseLabels) -> RegionGraph:
         """Return the graph of some arrays, with the cues and settings of the plan."""
         plan = self.plan
+        voxel = VoxelSize(plan.spacing, plan.unit).in_micrometres()
         return RegionGraph(
             superpixels=superpixels,
-            spacing=plan.spacing,
+            spacing=check_spacing(voxel.spacing, len(plan.shape)),
+            unit=voxel.unit,
             cue_names=plan.cue_names,
             cue_ranges=tuple(self.range(name) or (0.0, 1.0) for name in plan.cue_names),
             layout=plan.layout,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, did_you_mean
 
 Range = tuple[float, float]
 _POLICY = "POLICY.npz|mean|'oriented mean'|random|MODULE:FUNCTION"
@@ -202,7 +202,7 @@ def value_range(text: str) -> Range:
 
 
 def threshold(text: str) -> float:
-    """Read a threshold, from 0 to 1: boundaries are, whatever the range of the files.
+    """Read a threshold, a finite number; `refuse_beyond` checks that it fits the policy.
 
     Examples
     --------
@@ -213,12 +213,27 @@ def threshold(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 <= value <= 1:
-        hint = ""
-        if 1 < value <= 255:
-            hint = f"; if you think of values from 0 to 255, give {value / 255:.3g}"
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1{hint}")
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
     return value
+
+
+def refuse_beyond(threshold: float | None, policy: str, probabilistic: bool) -> None:
+    """Refuse a threshold beyond 0 and 1, unless the priorities of the policy may be anything.
+
+    Those of this package are from 0 to 1, whatever the range of the files.
+    """
+    bounded = probabilistic or policy in ("mean", "oriented mean", "random")
+    if threshold is None or 0 <= threshold <= 1 or not bounded:
+        return
+    remedy = "choose one such as 0.5"
+    if 1 < threshold <= 255:
+        remedy = f"if you think of values from 0 to 255, give {threshold / 255:.3g}"
+    raise InvalidInput(
+        f"--threshold must be from 0 to 1, as the priorities of {policy} are, got {threshold:g}",
+        argument="threshold",
+        remedy=remedy,
+    )
 
 
 def named_range(text: str) -> tuple[str | None, Range]:
@@ -256,26 +271,23 @@ def named_file(text: str) -> tuple[str, str]:
 
 
 def add_spacing(parser: argparse.ArgumentParser) -> None:
-    """Add ``--spacing``."""
+    """Add ``--spacing``, and ``--unit``, the unit of all lengths of a command."""
     text = (
         "distance between voxels along plane, row, column, with commas between, for all inputs "
         "(default: that of the files, in micrometres if they have a unit, else 1)"
     )
     add_value(parser, "--spacing", "Z,Y,X", text, type=spacing)
-
-
-def add_unit(parser: argparse.ArgumentParser) -> None:
-    """Add ``--unit``, the unit of ``--spacing``, in which the spacing is written."""
-    text = "unit of --spacing, and of the spacing that is written, such as nm or um (default: that "
-    text += "of the files; without one no unit is written)"
+    text = (
+        "unit of --spacing, of other lengths, and of a spacing that is written, such as nm or um; "
+        "files that state a unit are converted to it (default: that of the files)"
+    )
     add_value(parser, "--unit", "UNIT", text)
 
 
 def add_labels_output(parser: argparse.ArgumentParser, metavar: str) -> None:
-    """Add ``-o`` for a label image, ``--unit``, and the options of OME-Zarr."""
+    """Add ``-o`` for a label image, and the options of OME-Zarr."""
     text = "label image to write: .tif, .ome.zarr, .h5, .npz, .npy or .png, or "
     add_output(parser, metavar, f"{text}IMAGE.ome.zarr:labels/NAME, labels of that image")
-    add_unit(parser)
     group = parser.add_argument_group("options of OME-Zarr")
     group.add_argument(
         "--ome-version", choices=("0.5", "0.4"), dest="version", help="version (default: 0.5)"
@@ -317,7 +329,8 @@ def add_threshold(parser: argparse.ArgumentParser, what: str, otherwise: str | N
         type=threshold,
         default=0.5 if otherwise is None else None,
         metavar="T",
-        help=f"{what}, a number from 0 to 1 (default: {otherwise or 0.5})",
+        help=f"{what}, a number from 0 to 1 (default: {otherwise or 0.5}), or any number for a "
+        "policy of your own whose priorities are no probabilities",
     )
 
 
@@ -495,8 +508,9 @@ def check_policy(policy: str) -> str:
         return policy
     *others, last = policies
     names = f"{', '.join(others)} or {last}"
+    meant = did_you_mean(policy, policies)
     raise InvalidInput(
-        f"--policy must be a file POLICY.npz, {names}, not {policy!r}", argument="policy",
+        f"--policy must be a file POLICY.npz, {names}, not {policy!r}{meant}", argument="policy",
         remedy="give a Python function as MODULE:FUNCTION",
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from napari_agglo._progress import ProgressCallback
-    from napari_agglo.volumes import Volume
+    from napari_agglo.volumes import Volume, VoxelSize
 
 _LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
@@ -36,38 +36,44 @@ class Inputs:
 
 
 def open_inputs(
-    console: Console, files: Mapping[str, str], spacing: tuple[float, ...] | None
+    console: Console,
+    files: Mapping[str, str],
+    spacing: tuple[float, ...] | None = None,
+    unit: str | None = None,
 ) -> Inputs:
     """Open files that must agree on their spacing, unless one is given, which then holds for all.
 
     `files` maps a name in the library, such as ``cues['boundary']``, to a file; the console learns
-    them for its messages.
+    them for its messages. The spacing is in `unit`, if that is given: see `asked_voxel_size`.
     """
-    from napari_agglo.volumes import check_same_spacing, check_spacing, open_volume
+    from napari_agglo.volumes import (
+        check_same_spacing,
+        check_spacing,
+        open_volume,
+        warn_of_places,
+    )
 
     console.files |= files
     volumes = {name: open_volume(file) for name, file in files.items()}
-    if spacing is not None:
-        for name, volume in volumes.items():
-            given = check_spacing(spacing, volume.ndim)
-            volumes[name] = replace(volume, spacing=given, unit=None)
-    units = [volume.unit for volume in volumes.values() if volume.spacing is not None]
-    return Inputs(volumes, check_same_spacing(volumes), next(filter(None, units), None))
+    for name, volume in volumes.items():
+        if spacing is not None:
+            check_spacing(spacing, volume.ndim)
+        voxel = asked_voxel_size(volume, spacing, unit)
+        volumes[name] = replace(volume, spacing=voxel.spacing, unit=voxel.unit)
+    if not volumes:
+        return Inputs(volumes, *asked_voxel_size(None, spacing, unit))
+    warn_of_places(volumes)
+    return Inputs(volumes, *check_same_spacing(volumes))
 
 
-def written_grid(
-    arguments: argparse.Namespace, spacing: tuple[float, ...] | None, unit: str | None
-) -> tuple[tuple[float, ...] | None, str | None]:
-    """Return the spacing and unit to write, with ``--unit``: the unit of the numbers, or a new one.
+def asked_voxel_size(source: Any, spacing: tuple[float, ...] | None, unit: str | None) -> VoxelSize:
+    """Return the spacing of an input, or the given one, in the unit of the command, ``--unit``.
 
-    Numbers from files that state a unit are converted to it; others are in it already.
+    Numbers of files that state a unit are converted to it; others are in it already.
     """
-    from napari_agglo.volumes import check_unit, convert_all
+    from napari_agglo.volumes import VoxelSize, voxel_size_of
 
-    if spacing is None or arguments.unit is None:
-        return spacing, unit
-    wanted = check_unit(arguments.unit)
-    return (convert_all(spacing, unit, wanted) if unit else spacing), wanted
+    return (voxel_size_of(source) if spacing is None else VoxelSize(spacing)).in_unit(unit)
 
 
 def write_labels_output(
@@ -81,9 +87,8 @@ def write_labels_output(
     """Write a label image with the options of `add_labels_output`."""
     from napari_agglo.volumes import write_labels
 
-    distances, named = written_grid(arguments, spacing, unit)
     write_labels(
-        output, labels, spacing=distances, unit=named, version=arguments.version,
+        output, labels, spacing=spacing, unit=unit, version=arguments.version,
         levels=arguments.levels, downsample=arguments.downsample, chunks=arguments.chunks,
         shards=arguments.shards, progress=progress,
     )  # fmt: skip

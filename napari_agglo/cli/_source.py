@@ -22,8 +22,9 @@ from napari_agglo.cli._arguments import (
     gold_files,
     graph_files,
     policy_names,
+    refuse_beyond,
 )
-from napari_agglo.cli._files import load_golds, open_inputs
+from napari_agglo.cli._files import asked_voxel_size, load_golds, open_inputs
 from napari_agglo.cli._terminal import GRAPH, SESSION, TREE, Console, Stages
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph
     from napari_agglo.policy import Policy
     from napari_agglo.session import Session
-    from napari_agglo.volumes import Affinities, OrientedMap
+    from napari_agglo.volumes import Affinities, OrientedMap, Volume
 
 BEFORE, WITH = "before edits", "with edits"
 OWN = " *"  # after the name of an image that a policy was trained on
@@ -80,7 +81,7 @@ class FileSource:
         self._affinities = files.get("affinities")
         self._oriented = files.get("oriented")
         needed = {n: f for n, f in files.items() if n.partition("[")[0] in _ON_ONE_GRID}
-        inputs = open_inputs(console, needed, arguments.spacing)
+        inputs = open_inputs(console, needed, arguments.spacing, arguments.unit)
         self.volumes = inputs.volumes
         self.spacing = inputs.spacing
         self.unit = inputs.unit
@@ -125,6 +126,7 @@ class FileSource:
             self.volumes["superpixels"],
             evidence,
             spacing=self._arguments.spacing,
+            unit=self._arguments.unit,
             ranges=ranges or None,
             statistics="mean" if bins is None else "all",
             bins=bins or 25,
@@ -187,6 +189,7 @@ class FileSource:
             self.volumes["superpixels"],
             cues,
             spacing=self._arguments.spacing,
+            unit=self._arguments.unit,
             bins=graph.layout.bins,
             dams=self._arguments.dams,
             progress=progress,
@@ -220,9 +223,7 @@ def read_affinities(
     console.files["affinities"] = file
     if hasattr(arguments, "cues"):  # a command with several cues, whose ranges have names
         console.options["value_range"] = f"--range {AFFINITY}"
-    volume = open_volume(add_pick(file, "c=*"))
-    if arguments.spacing is not None:
-        volume = replace(volume, spacing=None)
+    volume = _in_unit(open_volume(add_pick(file, "c=*")), arguments)
     if limits is None and isinstance(arguments.range, list):
         limits = next((r for name, r in reversed(arguments.range) if name == AFFINITY), None)
     return affinities(
@@ -240,12 +241,18 @@ def read_oriented(
     from napari_agglo.volumes import add_pick, open_volume, oriented_map
 
     console.files["array"] = file
-    volume = open_volume(add_pick(file, "c=*"))
-    if arguments.spacing is not None:
-        volume = replace(volume, spacing=None)
+    volume = _in_unit(open_volume(add_pick(file, "c=*")), arguments)
     if limits is None and volume.dtype == "uint8":
         limits = (0.0, 255.0)
     return oriented_map(volume, value_range=limits, nan=arguments.nan)
+
+
+def _in_unit(volume: Volume, arguments: argparse.Namespace) -> Volume:
+    """Return channels with their spacing in the unit of the command, or none if one is given."""
+    if arguments.spacing is not None:
+        return replace(volume, spacing=None, unit=None)
+    voxel = asked_voxel_size(volume, None, arguments.unit)
+    return replace(volume, spacing=voxel.spacing, unit=voxel.unit)
 
 
 _ON_ONE_GRID = ("superpixels", "cues", "words", "gold")
@@ -259,14 +266,18 @@ class SessionSource:
     """
 
     def __init__(
-        self, session: Session, console: Console, files: Mapping[str, str], before: bool
+        self,
+        session: Session,
+        console: Console,
+        files: Mapping[str, str],
+        before: bool,
+        unit: str | None = None,
     ) -> None:
         self.session = session
         self._console = console
         self._gold_files = {n: f for n, f in files.items() if n.partition("[")[0] == "gold"}
         self._before = before
-        self.spacing = session.graph.spacing
-        self.unit = None
+        self.spacing, self.unit = session.graph.voxel_size.in_unit(unit)
         self.ndim = session.graph.superpixels.image.ndim
         self.has_gold = bool(self._gold_files) or session.errors.gold is not None
         self.records: dict[str, dict[str, Any]] = {}
@@ -297,7 +308,7 @@ class SessionSource:
     def golds(self) -> list[NDArray[Any]]:
         """Return the gold standards of the command, or that of the session if it names none."""
         if self._gold_files:
-            volumes = open_inputs(self._console, self._gold_files, None).volumes
+            volumes = open_inputs(self._console, self._gold_files).volumes
             return load_golds(volumes, self.session.graph.superpixels.image, "superpixels")
         if self.session.errors.gold is None:
             raise InvalidInput(
@@ -341,6 +352,7 @@ def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
     `needed` are options that are required, besides superpixels and cues, where there is no session.
     """
     if arguments.session is None:
+        _check_threshold(arguments)
         evidence = arguments.affinities or arguments.oriented
         required = ("--superpixels", *(() if evidence else ("--cues",)), *needed)
         missing = [name for name in required if not getattr(arguments, name[2:])]
@@ -404,6 +416,16 @@ def _session_function(arguments: argparse.Namespace) -> str | None:
             remedy="drop it",
         )
     return str(texts[0])
+
+
+def _check_threshold(arguments: argparse.Namespace) -> None:
+    """Refuse a threshold that does not fit a policy of the command."""
+    threshold, given = getattr(arguments, "threshold", None), arguments.policy or "mean"
+    if threshold is None or 0 <= threshold <= 1:  # which fits any
+        return
+    for text in [given] if isinstance(given, str) else given:
+        learned = check_policy(text).endswith(".npz")
+        refuse_beyond(threshold, text, learned or find_policy(text).probabilistic)
 
 
 def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> dict[str, str]:
@@ -494,7 +516,8 @@ def open_source(
             yield FileSource(arguments, console, files, policies), progress
             return
         with open_session(arguments, console, files["session"], progress) as session:
-            yield SessionSource(session, console, files, before), progress
+            unit = getattr(arguments, "unit", None)
+            yield SessionSource(session, console, files, before, unit), progress
 
 
 @contextmanager
@@ -518,4 +541,7 @@ def open_session(
         policy=None if function is None else find_policy(function),
     ) as session:  # fmt: skip
         console.files["superpixels"] = path
+        threshold, policy = getattr(arguments, "threshold", None), session.policy
+        if session.graph.face_parts == 1:  # else priorities are weights of the user
+            refuse_beyond(threshold, policy.name, policy.probabilistic)
         yield session

@@ -16,6 +16,7 @@ from napari_agglo.graph._scan import enter_pairs, scan_rows
 from napari_agglo.volumes import (
     Affinities,
     OrientedMap,
+    VoxelSize,
     Words,
     check_cues,
     check_same_axes,
@@ -41,6 +42,7 @@ def region_graph(
     cues: Any,
     *,
     spacing: Any = None,
+    unit: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
     statistics: Literal["all", "mean"] = "all",
     bins: int = 25,
@@ -64,6 +66,9 @@ def region_graph(
         `oriented_boundary` or `oriented_map`. `Words`, such as `textons`, are counted in regions.
     spacing : sequence of float, optional
         Size of a pixel along each axis; 1 by default, or that of a `Volume`.
+    unit : str, optional
+        Unit of `spacing`, such as "nm"; by default that of a `Volume` whose spacing is used. The
+        spacing of the graph is in micrometres if the unit is known.
     ranges : pair of float, or dict of str to pair, optional
         The values that mean 0 and 1, for all cues or by name; ``(255, 0)`` inverts a cue.
     statistics : {"all", "mean"}
@@ -106,8 +111,11 @@ def region_graph(
     named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}
     check_same_axes({"superpixels": superpixels, **named_inputs})
     if spacing is None:
-        spacing = check_same_spacing({"superpixels": superpixels, **named_inputs})
-    checked_spacing = check_spacing(spacing, dense.image.ndim)
+        voxel = check_same_spacing({"superpixels": superpixels, **named_inputs})
+    else:
+        voxel = VoxelSize(check_spacing(spacing, dense.image.ndim))
+    voxel = voxel.in_unit(unit).in_micrometres()
+    distances = check_spacing(voxel.spacing, dense.image.ndim)
     named = {name: _at_borders(name, cue, dense.image) for name, cue in named.items()}
     words = {name: cue for name, cue in named.items() if isinstance(cue, Words)}
     named = {name: cue for name, cue in named.items() if name not in words}
@@ -126,7 +134,8 @@ def region_graph(
     )
     return RegionGraph(
         superpixels=dense,
-        spacing=checked_spacing,
+        spacing=distances,
+        unit=voxel.unit,
         cue_names=checked.names,
         cue_ranges=checked.ranges,
         layout=layout,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, VoxelSize
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -169,7 +169,7 @@ class RegionGraph:
     superpixels : DenseLabels
         The label image on dense ids, and the user's id of each.
     spacing : tuple of float
-        Size of a pixel along each axis.
+        Size of a pixel along each axis; in micrometres if the unit is known.
     cue_names, cue_ranges : tuple
         The cues, in the order of their blocks of statistics, and the values that meant 0 and 1.
     layout : Layout
@@ -195,6 +195,8 @@ class RegionGraph:
         predicted for; empty if there are none, or if the graph did not keep its cues.
     hulls : Hulls, optional
         The convex hulls of the regions of a plane; None until a feature needs them (`with_hulls`).
+    unit : str, optional
+        "micrometer", or None if the unit of the spacing is not known.
     """
 
     superpixels: DenseLabels
@@ -212,6 +214,7 @@ class RegionGraph:
     far: tuple[tuple[tuple[int, ...], NDArray[np.uint8]], ...] = ()
     word_names: tuple[str, ...] = ()
     hulls: Hulls | None = None
+    unit: str | None = None
 
     @classmethod
     def from_edges(
@@ -222,6 +225,7 @@ class RegionGraph:
         contacts: Any = None,
         superpixels: Any = None,
         spacing: Any = None,
+        unit: str | None = None,
     ) -> RegionGraph:
         """Return the graph of edges and weights of the user, to merge by the mean of the weights.
 
@@ -241,7 +245,9 @@ class RegionGraph:
             The label image with the ids of the edges, for segmentations and sessions. Without it
             each region is one pixel of a one-dimensional image, in the order of the ids.
         spacing : sequence of float, optional
-            Size of a pixel along each axis of `superpixels`.
+            Size of a pixel along each axis of `superpixels`; by default that of a `Volume`.
+        unit : str, optional
+            Unit of the spacing, as for `region_graph`.
 
         Returns
         -------
@@ -266,7 +272,7 @@ class RegionGraph:
         from napari_agglo.graph._weighted_edges import from_edges
 
         return from_edges(
-            edges, weights, contacts=contacts, superpixels=superpixels, spacing=spacing
+            edges, weights, contacts=contacts, superpixels=superpixels, spacing=spacing, unit=unit
         )
 
     @classmethod
@@ -278,6 +284,7 @@ class RegionGraph:
         contact: str | None = None,
         superpixels: Any = None,
         spacing: Any = None,
+        unit: str | None = None,
     ) -> RegionGraph:
         """Return a graph of the edges of a networkx graph, as `from_edges` does.
 
@@ -289,7 +296,7 @@ class RegionGraph:
             The attribute of the edges that is their weight.
         contact : str, optional
             The attribute that is the size of the boundary; 1 each by default.
-        superpixels, spacing : optional
+        superpixels, spacing, unit : optional
             As for `from_edges`.
 
         Returns
@@ -314,7 +321,7 @@ class RegionGraph:
         from napari_agglo.graph._weighted_edges import from_networkx
 
         return from_networkx(
-            graph, weight, contact=contact, superpixels=superpixels, spacing=spacing
+            graph, weight, contact=contact, superpixels=superpixels, spacing=spacing, unit=unit
         )
 
     def __repr__(self) -> str:
@@ -333,6 +340,11 @@ class RegionGraph:
     def n_boundaries(self) -> int:
         """Number of boundaries."""
         return len(self.edges)
+
+    @property
+    def voxel_size(self) -> VoxelSize:
+        """The spacing with its unit, to convert it: ``graph.voxel_size.in_unit("nm").spacing``."""
+        return VoxelSize(self.spacing, self.unit)
 
     @property
     def ids(self) -> NDArray[np.uint64]:

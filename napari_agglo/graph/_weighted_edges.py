@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import ConvertTo, InvalidInput, SetOption
 from napari_agglo.graph._build_graph import region_graph
 from napari_agglo.graph._region_graph import Layout, RegionGraph
-from napari_agglo.volumes import DenseLabels, dense_labels
+from napari_agglo.volumes import DenseLabels, VoxelSize, dense_labels, voxel_size_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -25,7 +25,13 @@ _PIXELS = 2 * 255  # of one face, at their highest value
 
 
 def from_edges(
-    edges: Any, weights: Any, *, contacts: Any = None, superpixels: Any = None, spacing: Any = None
+    edges: Any,
+    weights: Any,
+    *,
+    contacts: Any = None,
+    superpixels: Any = None,
+    spacing: Any = None,
+    unit: str | None = None,
 ) -> RegionGraph:
     """Return the graph of edges and weights; see `RegionGraph.from_edges`."""
     pairs, values = _checked_edges(edges), _checked_weights(weights)
@@ -38,7 +44,7 @@ def from_edges(
                 argument=name,
                 remedy="pass as many as there are edges",
             )
-    regions, ends = _regions_of(pairs, superpixels, spacing)
+    regions, ends = _regions_of(pairs, superpixels, spacing, unit)
     most = max(float(values.max(initial=1.0)), 1.0) * _PIXELS
     room = min(2.0**52 / int(sizes.max(initial=1)), 2.0**62 / max(int(sizes.sum()), 1)) / most
     if room < 1:
@@ -80,6 +86,7 @@ def from_networkx(
     contact: str | None = None,
     superpixels: Any = None,
     spacing: Any = None,
+    unit: str | None = None,
 ) -> RegionGraph:
     """Return the region graph of a networkx graph; see `RegionGraph.from_networkx`."""
     if superpixels is None:  # nodes without an edge are regions too
@@ -101,6 +108,7 @@ def from_networkx(
         contacts=None if contact is None else columns[1],
         superpixels=superpixels,
         spacing=spacing,
+        unit=unit,
     )
 
 
@@ -121,14 +129,16 @@ def as_graph(graph: Any) -> RegionGraph:
 
 
 def _regions_of(
-    pairs: NDArray[np.uint64], superpixels: Any, spacing: Any
+    pairs: NDArray[np.uint64], superpixels: Any, spacing: Any, unit: str | None
 ) -> tuple[RegionGraph, NDArray[np.int64]]:
     """Return a graph of the regions, whose edges do not count, and the dense ids of the pairs."""
     labels = dense_labels(_pixel_per_id(pairs) if superpixels is None else superpixels)
+    own = voxel_size_of(superpixels, "superpixels") if spacing is None else VoxelSize(spacing)
     graph = region_graph(
         labels,
         np.zeros(labels.image.shape, np.float32),
-        spacing=spacing,
+        spacing=own.spacing,
+        unit=own.unit or unit,
         statistics="mean",
         keep_cues=False,
     )

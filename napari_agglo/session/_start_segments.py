@@ -26,8 +26,8 @@ from napari_agglo.volumes import (
     contingency,
     dense_labels,
     is_on_disk,
-    spacing_of,
     split_components,
+    voxel_size_of,
 )
 
 
@@ -38,9 +38,12 @@ def segment_graph_of(segmentation: Any, progress: ProgressCallback | None = None
     the segments; a cut by points floods it.
     """
     pieces = split_components(segmentation, "segmentation")
-    spacing = check_spacing(spacing_of(segmentation, "segmentation"), pieces.ndim)
+    own = voxel_size_of(segmentation, "segmentation")
+    spacing = check_spacing(own.spacing, pieces.ndim)
     cue = boundary_from_labels(pieces, spacing=spacing, progress=part_of(progress, 0.0, 0.5))
-    return region_graph(pieces, cue, spacing=spacing, progress=part_of(progress, 0.5, 1.0))
+    return region_graph(
+        pieces, cue, spacing=spacing, unit=own.unit, progress=part_of(progress, 0.5, 1.0)
+    )
 
 
 def partition_of(graph: RegionGraph, segmentation: Any) -> NDArray[np.int64]:

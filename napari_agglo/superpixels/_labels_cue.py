@@ -70,7 +70,7 @@ def boundary_from_labels(
     named = dict(zip(names, images, strict=True))
     first = check_labels(images[0], names[0], mask_ok=True)
     if spacing is None:
-        spacing = check_same_spacing(named)
+        spacing = check_same_spacing(named).spacing
     spacings = check_spacing(spacing, first.ndim)
     if width is None:
         width = min(spacings)

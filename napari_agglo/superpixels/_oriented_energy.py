@@ -24,7 +24,7 @@ from napari_agglo.superpixels._boundary_cue import Picture, to_channels
 from napari_agglo.superpixels._boundary_weights import COLOUR, GREY
 from napari_agglo.superpixels._filter_bank import fit_words, mr8, nearest_words, normalised
 from napari_agglo.superpixels._half_discs import disc_gradient, half_discs
-from napari_agglo.volumes import OrientedMap, require_memory, spacing_of, unwrap
+from napari_agglo.volumes import OrientedMap, require_memory, unwrap, voxel_size_of
 
 Floats = NDArray[np.float32]
 DIRECTIONS = 8
@@ -115,10 +115,10 @@ def oriented_boundary(
         likely = 1.0 / (1.0 + np.exp(-_along_lines(energy[k], k / DIRECTIONS)))
         channels[k] = np.floor(255.0 * likely + 0.5)
     report(progress, "smoothing", 100, 100)
-    spacing = spacing_of(image, "image")
+    spacing, unit = voxel_size_of(image, "image")
     if spacing is not None and len(spacing) == 3:
         spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
-    return OrientedMap(channels, spacing)
+    return OrientedMap(channels, spacing, unit=unit)
 
 
 def gradients(values: Floats, progress: ProgressCallback | None = None) -> Iterator[Floats]:

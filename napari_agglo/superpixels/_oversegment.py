@@ -391,7 +391,8 @@ def oversegment(
             remedy="leave `per_plane` out",
         )
     if spacing is None:
-        spacing = check_same_spacing({"boundary": boundary, "mask": mask, "seeds": seeds})
+        inputs = {"boundary": boundary, "mask": mask, "seeds": seeds}
+        spacing = check_same_spacing(inputs).spacing
     spacings = check_spacing(spacing, len(shape))
     connected = [length > 1 for length in shape]
     if per_plane:

@@ -12,7 +12,7 @@ from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption, check_whole
 from napari_agglo.superpixels._boundary_cue import Picture, to_channels
 from napari_agglo.superpixels._filter_bank import fit_words, mr8, nearest_words, normalised
-from napari_agglo.volumes import Words, require_memory, spacing_of, unwrap
+from napari_agglo.volumes import VoxelSize, Words, require_memory, unwrap, voxel_size_of
 
 _BYTES = 200  # for each pixel: a spectrum, eight responses and the vectors of eleven components
 
@@ -63,7 +63,7 @@ def textons(
     >>> len(set(words.words[:, :4].ravel()) & set(words.words[:, -4:].ravel()))
     0
     """
-    vectors, shape, spacing = _vectors(image, channel_axis, part_of(progress, 0.0, 0.6))
+    vectors, shape, voxel = _vectors(image, channel_axis, part_of(progress, 0.0, 0.6))
     if dictionary is None:
         check_whole("n_words", n_words, 2, 256)
         _refuse_few(n_words, len(vectors))
@@ -73,7 +73,7 @@ def textons(
     report(progress, "words", 8, 10)
     words = nearest_words(vectors, centres).reshape(shape)
     report(progress, "words", 10, 10)
-    return Words(words, len(centres), spacing)
+    return Words(words, len(centres), *voxel)
 
 
 def texton_dictionary(
@@ -124,8 +124,8 @@ _EACH = 5000  # vectors of an image in a dictionary of several
 
 def _vectors(
     image: object, channel_axis: int | None, progress: ProgressCallback | None
-) -> tuple[NDArray[np.float32], tuple[int, ...], tuple[float, ...] | None]:
-    """Return the vector of each pixel, and the shape and spacing of the image."""
+) -> tuple[NDArray[np.float32], tuple[int, ...], VoxelSize]:
+    """Return the vector of each pixel, the shape of the image, and its size of a voxel."""
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     shape = picture.shape
     if len(shape) != 2:
@@ -142,10 +142,10 @@ def _vectors(
         values = values.mean(axis=0, keepdims=True)
     responses = normalised(mr8(values[0], progress))
     vectors = np.concatenate([values, responses]).reshape(len(values) + 8, -1).T
-    spacing = spacing_of(image, "image")
+    spacing, unit = voxel_size_of(image, "image")
     if spacing is not None and len(spacing) == 3:
         spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
-    return np.ascontiguousarray(vectors, np.float32), shape, spacing
+    return np.ascontiguousarray(vectors, np.float32), shape, VoxelSize(spacing, unit)
 
 
 def _refuse_few(n_words: int, n_vectors: int) -> None:

@@ -10,6 +10,7 @@ from napari_agglo.volumes._checks import (
     check_same_spacing,
     check_spacing,
     refuse_colours,
+    warn_of_places,
 )
 from napari_agglo.volumes._contingency import Contingency, add_tables, contingency
 from napari_agglo.volumes._cues import Cues, check_cues, cues_of_rows
@@ -30,7 +31,7 @@ from napari_agglo.volumes._labels_on_disk import (
     whole_image,
 )
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
-from napari_agglo.volumes._named_axes import check_same_axes, spacing_of
+from napari_agglo.volumes._named_axes import check_same_axes, spacing_of, voxel_size_of
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_levels, open_volume
 from napari_agglo.volumes._oriented import (
@@ -46,7 +47,14 @@ from napari_agglo.volumes._oriented_map import (
     oriented_map,
     refuse_directions,
 )
-from napari_agglo.volumes._units import NO_UNIT, check_unit, convert_all, unit_name, unit_symbol
+from napari_agglo.volumes._units import (
+    NO_UNIT,
+    VoxelSize,
+    check_unit,
+    convert_all,
+    unit_name,
+    unit_symbol,
+)
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import (
     Volume,
@@ -106,6 +114,8 @@ __all__ = [
     "check_same_shape",
     "check_same_axes",
     "check_same_spacing",
+    "VoxelSize",
+    "voxel_size_of",
     "spacing_of",
     "check_spacing",
     "check_range",
@@ -118,6 +128,7 @@ __all__ = [
     "ValueGate",
     "ValueFaults",
     "refuse_colours",
+    "warn_of_places",
     "unwrap",
     "is_lazy",
     "slabs",

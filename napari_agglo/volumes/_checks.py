@@ -7,15 +7,25 @@ on these checks and make none of their own.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import ConvertTo, InvalidInput, LabelComponents, PickIndex, SetOption
-from napari_agglo.volumes._named_axes import check_same_axes, spacing_of
+from napari_agglo.errors import (
+    ConvertTo,
+    DataWarning,
+    InvalidInput,
+    LabelComponents,
+    PickIndex,
+    SetOption,
+)
+from napari_agglo.volumes._named_axes import check_same_axes, voxel_size_of
+from napari_agglo.volumes._units import VoxelSize
 from napari_agglo.volumes._volume import (
+    Volume,
     in_memory,
     is_lazy,
     native,
@@ -62,8 +72,11 @@ def check_spacing(spacing: Sequence[float] | None, ndim: int) -> tuple[float, ..
     return values
 
 
-def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None:
-    """Return the spacing that the Volumes among `inputs` share; None if none of them has one.
+def check_same_spacing(inputs: Mapping[str, object]) -> VoxelSize:
+    """Return the spacing that the Volumes among `inputs` share, and its unit, as far as known.
+
+    The unit is the first that is known. Spacings in other units are converted to it, and those
+    whose unit is not known are taken to be in it.
 
     Parameters
     ----------
@@ -75,14 +88,17 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
     --------
     >>> import numpy as np
     >>> from napari_agglo.volumes import Volume, check_same_spacing
-    >>> fine = Volume(np.zeros((2, 2)), (1.0, 1.0))
-    >>> check_same_spacing({"superpixels": fine, "boundary": np.zeros((2, 2))})
-    (1.0, 1.0)
+    >>> fine = Volume(np.zeros((2, 2)), (0.004, 0.004), unit="um")
+    >>> same = Volume(np.zeros((2, 2)), (4.0, 4.0), unit="nm")
+    >>> check_same_spacing({"superpixels": fine, "mito": same, "boundary": np.zeros((2, 2))})
+    VoxelSize(spacing=(0.004, 0.004), unit='micrometer')
     """
     check_same_axes(inputs)
+    voxels = {name: voxel_size_of(one, name) for name, one in inputs.items()}
+    unit = next((voxel.unit for voxel in voxels.values() if voxel.unit), None)
     first: tuple[str, tuple[float, ...]] | None = None
-    for name, volume in inputs.items():
-        spacing = spacing_of(volume, name)
+    for name, voxel in voxels.items():
+        spacing = voxel.in_unit(unit).spacing
         if spacing is None:
             continue
         if first is None:
@@ -94,7 +110,44 @@ def check_same_spacing(inputs: Mapping[str, object]) -> tuple[float, ...] | None
                 argument=name,
                 remedy=("resample one", SetOption("spacing", when="for all")),
             )
-    return first[1] if first else None
+    return VoxelSize(first[1] if first else None, unit)
+
+
+def warn_of_places(inputs: Mapping[str, object]) -> None:
+    """Warn if Volumes state that they are crops from different places of a volume.
+
+    Parameters
+    ----------
+    inputs
+        Name to input; one that is no `Volume`, or states no `origin`, is left out.
+
+    Examples
+    --------
+    >>> import numpy as np, warnings
+    >>> from napari_agglo.volumes import Volume, warn_of_places
+    >>> image, gold = (Volume(np.zeros((4, 4)), origin=at) for at in ((0.0, 0.0), (0.0, 64.0)))
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warn_of_places({"image": image, "gold": gold})
+    >>> len(told)
+    1
+    """
+    placed = {
+        name: one.origin
+        for name, one in inputs.items()
+        if isinstance(one, Volume) and one.origin is not None
+    }
+    for k, (name, origin) in enumerate(placed.items()):
+        first, other = next(iter(placed.items()))
+        if k and len(origin) == len(other) and not np.allclose(origin, other, rtol=0, atol=0.5):
+            there, here = (", ".join(f"{value:g}" for value in at) for at in (other, origin))
+            warnings.warn(
+                DataWarning(
+                    f"`{first}` begins at voxel ({there}) of its volume, and `{name}` at ({here})",
+                    argument=name,
+                    remedy="check that both are the same crop",
+                ),
+                stacklevel=3,
+            )
 
 
 def refuse_colours(data: Any, name: str) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_agglo._numba import kernel
 from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.volumes._checks import check_same_shape
+from napari_agglo.volumes._checks import check_same_shape, warn_of_places
 from napari_agglo.volumes._labels import DenseLabels, dense_labels
 from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._volume import chunk_thickness, unwrap
@@ -111,6 +111,7 @@ def contingency(
     """
     if isinstance(labels, DenseLabels) and is_on_disk(labels.image):
         return _count_on_disk(labels, gold, ignore_labels, progress)
+    warn_of_places({"labels": labels, "gold": gold})
     a, b = dense_labels(labels, "labels"), dense_labels(gold, "gold")
     check_same_shape(a.image, b.image, "labels", "gold")
     keys, counts = _count(a, b, ignore_labels, progress)

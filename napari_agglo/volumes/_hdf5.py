@@ -16,12 +16,11 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, choose_key, split_picks
-from napari_agglo.volumes._units import MICROMETRE
+from napari_agglo.volumes._open import arrange, choose_key, origin_of_attributes, split_picks
+from napari_agglo.volumes._units import ELEMENT_UNIT, MICROMETRE
 from napari_agglo.volumes._volume import Volume
 
 DEFAULT_KEY = "stack"
-UNIT = "element_size_unit"  # "unknown" if the numbers of element_size_um have no unit
 _MARGIN = 1 << 16  # bytes that a new dataset adds to the tables of its group
 
 
@@ -47,12 +46,13 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
             spacing.insert(axes.index("c"), 1.0)
 
         # `write_labels` marks numbers whose unit was not known; ilastik's resolution has none
-        known = "element_size_um" in attributes and attributes.get(UNIT) != "unknown"
+        known = "element_size_um" in attributes and attributes.get(ELEMENT_UNIT) != "unknown"
 
     data = OnDisk(shape, dtype, _Read(path, dataset_key), chunks)
     name = f"{path.name}:{dataset_key}"
     picked, kept = arrange(data, axes, spacing, picks, name, attributes)
-    return Volume(picked, kept, name, attributes, MICROMETRE if known else None)
+    origin = origin_of_attributes(attributes, axes, picked)
+    return Volume(picked, kept, name, attributes, MICROMETRE if known else None, origin)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def file_image(key: str, array: Any, spacing: Any, target: Path, has_unit: bool 
         if spacing is not None:
             dataset.attrs["element_size_um"] = spacing
             if not has_unit:
-                dataset.attrs[UNIT] = "unknown"
+                dataset.attrs[ELEMENT_UNIT] = "unknown"
         file.flush()
         return bytes(file.id.get_file_image())
 

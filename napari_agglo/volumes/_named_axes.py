@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._units import unit_name
+from napari_agglo.volumes._units import VoxelSize, unit_name
 
 _ORDER = {"z": 0, "plane": 0, "y": 1, "row": 1, "x": 2, "column": 2}
 _EVEN = 1e-3  # of the spacing: coordinates are often rounded
@@ -97,14 +97,26 @@ def unit_of(source: Any) -> str | None:
     """Return the unit of the spacing of a Volume or of coordinates; None if it is not known."""
     names = axis_names(source)
     if names is None:
-        unit = getattr(source, "unit", None)
-        return unit if isinstance(unit, str) else None
+        return unit_name(getattr(source, "unit", None))
     units = {
         unit_name(source.coords[axis].attrs.get("units"))
         for axis in names
         if axis in source.coords and _step(source, axis, "array") is not None
     }
     return units.pop() if len(units) == 1 else None
+
+
+def voxel_size_of(source: Any, name: str = "array") -> VoxelSize:
+    """Return the spacing of a Volume or of coordinates, and its unit; None for what is not known.
+
+    Examples
+    --------
+    >>> from napari_agglo.volumes import Volume
+    >>> voxel_size_of(Volume(np.zeros((2, 3)), spacing=(2.0, 1.0), unit="nm"))
+    VoxelSize(spacing=(2.0, 1.0), unit='nanometer')
+    """
+    spacing = spacing_of(source, name)
+    return VoxelSize(spacing, None if spacing is None else unit_of(source))
 
 
 def _step(source: Any, axis: str, name: str) -> float | None:

@@ -42,11 +42,14 @@ class OmeLevel:
         The array, relative to the group of the image.
     scale, translation : tuple of float
         Distance between voxels, and position of the centre of the first one, along each axis.
+    placed : bool
+        Whether the file states the translation; else it is 0.
     """
 
     path: str
     scale: tuple[float, ...]
     translation: tuple[float, ...]
+    placed: bool = False
 
 
 @dataclass(frozen=True)
@@ -357,7 +360,7 @@ def _level_of(
         else:
             shift = [a + b for a, b in zip(shift or [0.0] * len(values), values, strict=True)]
     n = ndim or len(scale or shift or ())
-    return OmeLevel(path, tuple(scale or ()), tuple(shift or (0.0,) * n))
+    return OmeLevel(path, tuple(scale or ()), tuple(shift or (0.0,) * n), shift is not None)
 
 
 def _flat(transforms: Sequence[Mapping[str, Any]], where: object) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,6 +150,36 @@ def arrange(
     if kept is not None:
         kept = (kept[at], *kept[:at], *kept[at + 1 :])
     return put_first(picked, at), kept
+
+
+def origin_of(offset: Any, voxel: Any, axes: str, arranged: Any) -> tuple[float, ...] | None:
+    """Return the place of the first voxel, in voxels, along the axes that `arrange` has kept.
+
+    `offset` is in the unit of `voxel`, with a number for each axis of the file, or of its last
+    axes. None if it is not stated, or if axes other than the first have been dropped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> origin_of([0, 80, 8], [1, 40, 4], "cyx", np.zeros((5, 5)))
+    (2.0, 2.0)
+    """
+    ndim = len(arranged.shape)
+    try:
+        numbers = [float(a) / float(b) for a, b in zip(offset, voxel, strict=True)][-ndim:]
+    except (TypeError, ValueError, ZeroDivisionError):
+        return None
+    in_space = not set(axes.lower()[-ndim:]) & set("tcs")
+    known = len(numbers) == ndim and in_space and all(map(math.isfinite, numbers))
+    return tuple(numbers) if known else None
+
+
+def origin_of_attributes(
+    attributes: Mapping[str, Any], axes: str, arranged: Any
+) -> tuple[float, ...] | None:
+    """Return the place of the first voxel that the attributes `offset` and `resolution` state."""
+    voxel = attributes.get("resolution", attributes.get("voxel_size"))
+    return origin_of(attributes.get("offset"), voxel, axes, arranged)
 
 
 _SUFFIXES = ".tif, .tiff, .h5, .hdf5, .zarr, .npy, .npz, .png, or a folder of images"

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, is_whole
-from napari_agglo.volumes._named_axes import spacing_of
+from napari_agglo.volumes._named_axes import voxel_size_of
+from napari_agglo.volumes._units import UNKNOWN, VoxelSize
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, quantise
 from napari_agglo.volumes._volume import Volume, native, require_memory, unwrap
 
@@ -77,12 +78,15 @@ class Affinities:
     far : tuple of (offset, ndarray of uint8)
         The channels of longer offsets as they are: at a voxel, the value of it and of the voxel at
         the offset.
+    unit : str, optional
+        Unit of the spacing, if known.
     """
 
     cues: Mapping[str, OrientedCue]
     offsets: tuple[Offset, ...]
     spacing: tuple[float, ...] | None = None
     far: tuple[tuple[Offset, Bytes], ...] = ()
+    unit: str | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -175,9 +179,9 @@ def affinities(
             remedy=SetOption("value_range", gate.limits[::-1], when="if they are"),
         )
         warnings.warn(warning, stacklevel=2)
-    spacing = spacing_of(array, "affinities")
+    spacing, unit = voxel_size_of(array, "affinities")
     spacing = None if spacing is None else spacing[1 - len(shape) :]
-    return cues_of_channels(values, known, gate.limits, separate, spacing)
+    return cues_of_channels(values, known, gate.limits, separate, VoxelSize(spacing, unit))
 
 
 def affinity_gate(dtype: Any, value_range: Sequence[float] | None) -> ValueGate:
@@ -192,7 +196,7 @@ def cues_of_channels(
     offsets: tuple[Offset, ...],
     limits: tuple[float, float],
     separate: str = "nearest",
-    spacing: tuple[float, ...] | None = None,
+    voxel: VoxelSize = UNKNOWN,
 ) -> Affinities:
     """Return the cues of channels of bytes, 255 for boundary, as `affinities` does."""
     nearest = [k for k, offset in enumerate(offsets) if sum(map(abs, offset)) == 1]
@@ -204,7 +208,8 @@ def cues_of_channels(
         groups["_long"] = longer
     cache: dict[tuple[int, int], Bytes | None] = {}
     cues = {end: _cue(values, offsets, group, limits, cache) for end, group in groups.items()}
-    return Affinities(cues, offsets, spacing, tuple((offsets[k], values[k]) for k in longer))
+    far = tuple((offsets[k], values[k]) for k in longer)
+    return Affinities(cues, offsets, voxel.spacing, far, voxel.unit)
 
 
 def check_offsets(offsets: Any, shape: tuple[int, ...]) -> tuple[Offset, ...]:

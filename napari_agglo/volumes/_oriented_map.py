@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption
 from napari_agglo.volumes._border_lines import fit_lines, read_faces
-from napari_agglo.volumes._named_axes import spacing_of
+from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._oriented import Bytes, OrientedCue
 from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, quantise
 from napari_agglo.volumes._volume import in_memory, unwrap
@@ -44,11 +44,14 @@ class OrientedMap:
         Size of a pixel along each axis.
     limits : (float, float)
         The values that were mapped to 0 and 255.
+    unit : str, optional
+        Unit of the spacing, if known.
     """
 
     channels: Bytes
     spacing: tuple[float, ...] | None = None
     limits: tuple[float, float] = (0.0, 1.0)
+    unit: str | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -161,8 +164,8 @@ def oriented_map(
     faults = ValueFaults()
     faults.add(quantise(values.reshape(-1), gate.limits, channels.reshape(-1)), 0)
     gate.refuse(faults, shape, nan)
-    spacing = spacing_of(array)
-    return OrientedMap(channels, None if spacing is None else spacing[-2:], gate.limits)
+    spacing, unit = voxel_size_of(array)
+    return OrientedMap(channels, None if spacing is None else spacing[-2:], gate.limits, unit)
 
 
 def refuse_directions(labels: NDArray[Any], name: str) -> None:

@@ -26,7 +26,7 @@ from napari_agglo.volumes._label_pyramid import coarse_part, downsample_labels
 from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._ome_zarr import OmeImage, plan_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, pick, reading
-from napari_agglo.volumes._open import LEVEL_0, arrange, split_picks
+from napari_agglo.volumes._open import LEVEL_0, arrange, origin_of, split_picks
 from napari_agglo.volumes._place import Place
 from napari_agglo.volumes._units import MICROMETRE, convert, convert_all
 from napari_agglo.volumes._volume import Volume
@@ -82,7 +82,10 @@ def open_precomputed(path: Path | Place, key: str | None) -> Volume:
     attributes: dict[str, Any] = {}
     arranged, kept = arrange(data, letters, spacing, picks, name, attributes)
     level = LEVEL_0 if len(info["scales"]) > 1 and inner is None else ""
-    return Volume(arranged, kept, name + level, attributes, MICROMETRE if known else None)
+    # 0 is the default of the format, and says nothing
+    offset = [0, *array.offset] if any(array.offset) else None
+    origin = origin_of(offset, [1.0] * 4, letters, arranged)
+    return Volume(arranged, kept, name + level, attributes, MICROMETRE if known else None, origin)
 
 
 def level_keys(path: Path | Place, inner: str | None) -> list[str]:

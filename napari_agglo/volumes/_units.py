@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from napari_agglo.errors import InvalidInput, SetOption
 
 MICROMETRE = "micrometer"
+ELEMENT_UNIT = "element_size_unit"  # "unknown" if the numbers of element_size_um have no unit
 NO_UNIT = "reference frame"  # in OME-TIFF, where a size without a unit is in µm
 # the name in OME-Zarr (UDUNITS-2) of each unit, its symbol in OME-TIFF, and its length in µm
 _UNITS = {
@@ -85,3 +87,36 @@ def convert(value: float, unit: str, to: str) -> float:
 def convert_all(spacing: Sequence[float], unit: str, to: str) -> tuple[float, ...]:
     """Return a spacing in another unit."""
     return tuple(convert(value, unit, to) for value in spacing)
+
+
+class VoxelSize(NamedTuple):
+    """Distances between voxels along each axis, if known, and their unit, if known."""
+
+    spacing: tuple[float, ...] | None
+    unit: str | None = None
+
+    def in_unit(self, unit: str | None) -> VoxelSize:
+        """Return the size in a unit; as it is for None.
+
+        Distances whose unit is not known are taken to be in `unit` already.
+
+        Examples
+        --------
+        >>> VoxelSize((0.04, 0.004), "micrometer").in_unit("nm")
+        VoxelSize(spacing=(40.0, 4.0), unit='nanometer')
+        >>> VoxelSize((40.0, 4.0)).in_unit("nm")
+        VoxelSize(spacing=(40.0, 4.0), unit='nanometer')
+        """
+        if unit is None:
+            return self
+        name = check_unit(unit)
+        if self.spacing is None:
+            return self
+        return VoxelSize(convert_all(self.spacing, self.unit or name, name), name)
+
+    def in_micrometres(self) -> VoxelSize:
+        """Return the size in µm if its unit is known; else as it is."""
+        return self.in_unit(MICROMETRE if self.unit else None)
+
+
+UNKNOWN = VoxelSize(None)

@@ -68,6 +68,9 @@ class Volume:
     unit
         Unit of the spacing, or None if it is not known. Files that state a unit are read in
         ``"micrometer"``.
+    origin
+        Place of the first voxel in the volume that this is a crop of, in voxels along each axis;
+        None if the file does not state it.
 
     Examples
     --------
@@ -82,10 +85,12 @@ class Volume:
     name: str = "volume"
     attributes: Mapping[str, Any] = field(default_factory=dict)
     unit: str | None = None
+    origin: tuple[float, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = dict(self.attributes)
-        return Volume, (_without_voxels(self.data), self.spacing, self.name, attributes, self.unit)
+        data = _without_voxels(self.data)
+        return Volume, (data, self.spacing, self.name, attributes, self.unit, self.origin)
 
     @property
     def shape(self) -> tuple[int, ...]:

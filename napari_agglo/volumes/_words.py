@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
-from napari_agglo.volumes._named_axes import spacing_of
+from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._oriented import Bytes
 from napari_agglo.volumes._volume import in_memory, unwrap
 
@@ -31,11 +31,14 @@ class Words:
         The number of words, 2 to 256.
     spacing : tuple of float, optional
         Size of a pixel along each axis.
+    unit : str, optional
+        Unit of the spacing, if known.
     """
 
     words: Bytes
     n_words: int
     spacing: tuple[float, ...] | None = None
+    unit: str | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -95,5 +98,4 @@ def word_cue(array: Any, n_words: int | None = None) -> Words:
             remedy=SetOption("n_words", high + 1) if low >= 0 and high < MOST_WORDS
             else f"use at most {MOST_WORDS} words, from 0 on",
         )  # fmt: skip
-    spacing = spacing_of(array)
-    return Words(np.ascontiguousarray(values, np.uint8), int(n_words), spacing)
+    return Words(np.ascontiguousarray(values, np.uint8), int(n_words), *voxel_size_of(array))

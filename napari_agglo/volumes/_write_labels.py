@@ -25,10 +25,10 @@ from napari_agglo.volumes._labels_group import (
     split_labels_key,
 )
 from napari_agglo.volumes._labels_on_disk import is_on_disk
-from napari_agglo.volumes._named_axes import spacing_of, unit_of
+from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
-from napari_agglo.volumes._units import MICROMETRE, NO_UNIT, check_unit, convert_all, unit_symbol
+from napari_agglo.volumes._units import NO_UNIT, VoxelSize, unit_symbol
 from napari_agglo.volumes._volume import available_memory
 from napari_agglo.volumes._zarr import is_own_labels
 
@@ -68,8 +68,8 @@ def write_labels(
         Distance between voxels along each axis; by default that of a `Volume`. Kept by all formats
         but ``.npy`` and ``.png``, which have no place for it.
     unit
-        Unit of `spacing`, such as ``"nm"`` or ``"µm"``; by default that of a `Volume` whose spacing
-        is written. Without one no unit is stated.
+        Unit of `spacing`, such as ``"nm"`` or ``"µm"``. The spacing of a `Volume` is converted to
+        it from its own unit, which is the default. Without one no unit is stated.
     version
         Version of OME-Zarr: ``"0.5"``, the default, or ``"0.4"``.
     levels
@@ -108,10 +108,6 @@ def write_labels(
         )
     check_choice("downsample", downsample, METHODS)
     target, key = split_target(path)
-    if spacing is None:
-        spacing = spacing_of(labels, "labels")
-        unit = unit if unit is not None or spacing is None else unit_of(labels)
-    named = None if unit is None else check_unit(unit)
     zarr = Pyramid(version, levels, downsample, chunks, shards, progress)
     writer = _writer(target)
     if writer not in (_write_zarr, _write_precomputed) and zarr.is_special:
@@ -122,12 +118,14 @@ def write_labels(
         )
     in_levels = writer in (_write_zarr, _write_precomputed)
     array = _checked(labels, target, in_levels)
-    distances = None if spacing is None else check_spacing(spacing, array.ndim)
-    grid = Grid(distances, named if distances is not None else None)
+    own = voxel_size_of(labels, "labels") if spacing is None else VoxelSize(tuple(spacing))
+    if own.spacing is not None:
+        own = own._replace(spacing=check_spacing(own.spacing, array.ndim))
+    voxel = own.in_unit(unit)
     if writer is _write_zarr and key is not None:
-        return _write_into_group(target, key, array, grid, zarr)
+        return _write_into_group(target, key, array, voxel, zarr)
     with replacing(target, may_replace=_REPLACES.get(target.suffix.lower())) as temporary:
-        writer(temporary, array, grid, target, zarr if in_levels else key)
+        writer(temporary, array, voxel, target, zarr if in_levels else key)
     return target
 
 
@@ -146,21 +144,6 @@ def _checked(labels: Any, target: Path, in_levels: bool) -> Any:
             remedy="write .ome.zarr, which is written block by block",
         )
     return np.ascontiguousarray(labels[...])
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Spacing of a label image, if known, and its unit, if known."""
-
-    spacing: tuple[float, ...] | None
-    unit: str | None
-
-    @property
-    def micrometres(self) -> tuple[float, ...] | None:
-        """The spacing in µm; if it has no unit, as it is."""
-        if self.spacing is None or self.unit is None:
-            return self.spacing
-        return convert_all(self.spacing, self.unit, MICROMETRE)
 
 
 @dataclass(frozen=True)
@@ -208,7 +191,7 @@ def _writer(target: Path) -> Callable[..., None]:
     return writers[suffix]
 
 
-def _write_tiff(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
+def _write_tiff(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:
     import tifffile
 
     if array.size == 0:
@@ -220,11 +203,11 @@ def _write_tiff(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
     options: dict[str, Any] = {"photometric": "minisblack", "compression": "zlib"}
     # Other programs read the spacing from OME-TIFF. That has no 64-bit integers and drops axes of
     # length 1: those images, and images without 2 or 3 axes, have the spacing in our own metadata.
-    spacing = grid.spacing
+    spacing = voxel.spacing
     ome = spacing is not None and array.ndim in (2, 3)
     ome = ome and array.dtype.itemsize <= 4 and min(array.shape) > 1
     if ome and spacing is not None:
-        symbol = unit_symbol(grid.unit) if grid.unit else NO_UNIT
+        symbol = unit_symbol(voxel.unit) if voxel.unit else NO_UNIT
         letters = "ZYX"[-array.ndim :]
         options["ome"] = True
         options["metadata"] = {"axes": letters}
@@ -233,8 +216,8 @@ def _write_tiff(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
             options["metadata"][f"PhysicalSize{letter}Unit"] = symbol
     else:
         options["metadata"] = {} if spacing is None else {"spacing": list(spacing)}
-        if grid.unit:
-            options["metadata"]["unit"] = grid.unit
+        if voxel.unit:
+            options["metadata"]["unit"] = voxel.unit
         if array.ndim == 1:
             options["metadata"]["ndim"] = 1
             array = array[None]
@@ -242,7 +225,7 @@ def _write_tiff(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
         tifffile.imwrite(handle, array, **options)
 
 
-def _write_zarr(folder: Path, array: Any, grid: Grid, target: Path, options: Pyramid) -> None:
+def _write_zarr(folder: Path, array: Any, voxel: VoxelSize, target: Path, options: Pyramid) -> None:
     if array.ndim > 6:
         raise InvalidInput(
             f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}",
@@ -250,7 +233,7 @@ def _write_zarr(folder: Path, array: Any, grid: Grid, target: Path, options: Pyr
             remedy="write .npy or .h5",
         )
     image = plan_image(
-        target.name.split(".")[0], array.shape, grid.spacing, unit=grid.unit,
+        target.name.split(".")[0], array.shape, voxel.spacing, unit=voxel.unit,
         version=options.version or "0.5", method=options.downsample, levels=options.levels,
     )  # fmt: skip
     made = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
@@ -258,7 +241,7 @@ def _write_zarr(folder: Path, array: Any, grid: Grid, target: Path, options: Pyr
 
 
 def _write_precomputed(
-    folder: Path, array: Any, grid: Grid, target: Path, options: Pyramid
+    folder: Path, array: Any, voxel: VoxelSize, target: Path, options: Pyramid
 ) -> None:
     if (options.version, options.chunks, options.shards) != (None, None, None):
         raise InvalidInput(
@@ -267,7 +250,7 @@ def _write_precomputed(
             remedy="end it in .ome.zarr, or leave them out",
         )
     write_precomputed(
-        folder, array, grid.spacing, grid.unit, method=options.downsample, levels=options.levels,
+        folder, array, voxel.spacing, voxel.unit, method=options.downsample, levels=options.levels,
         progress=options.progress,
     )  # fmt: skip
 
@@ -276,7 +259,7 @@ def _write_precomputed(
 _REPLACES = {".zarr": is_own_labels, SUFFIX: is_own_segmentation}
 
 
-def _write_into_group(root: Path, key: str, array: Any, grid: Grid, options: Pyramid) -> Path:
+def _write_into_group(root: Path, key: str, array: Any, voxel: VoxelSize, options: Pyramid) -> Path:
     """Write the labels of an image that exists, then list them; return their folder."""
     if options.version is not None or options.levels is not None:
         raise InvalidInput(
@@ -285,7 +268,7 @@ def _write_into_group(root: Path, key: str, array: Any, grid: Grid, options: Pyr
             remedy="leave the option out",
         )
     name = split_labels_key(root, key)
-    image = plan_in_group(root, name, array.shape, grid.spacing, grid.unit, options.downsample)
+    image = plan_in_group(root, name, array.shape, voxel.spacing, voxel.unit, options.downsample)
     v3 = image.zarr_format == 3
     target = make_labels_folder(root) / name
     with replacing(target, may_replace=is_own_labels) as temporary:
@@ -305,7 +288,7 @@ def _write_into_group(root: Path, key: str, array: Any, grid: Grid, options: Pyr
     return target
 
 
-def _write_hdf5(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
+def _write_hdf5(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:
     from napari_agglo.volumes import _hdf5
 
     name = (key or _hdf5.DEFAULT_KEY).strip("/")
@@ -316,7 +299,8 @@ def _write_hdf5(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
             argument="path",
             remedy=(f"name a key to keep them: {target}:labels", "choose another file"),
         )
-    image = _hdf5.file_image(name, array, grid.micrometres, target, grid.unit is not None)
+    spacing, unit = voxel.in_micrometres()
+    image = _hdf5.file_image(name, array, spacing, target, unit is not None)
     if key and target.is_file():
         shutil.copyfile(target, file)
         _hdf5.put_dataset(file, name, image, target)
@@ -324,17 +308,17 @@ def _write_hdf5(file: Path, array: Any, grid: Grid, target: Path, key: str | Non
         file.write_bytes(image)
 
 
-def _write_npz(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
+def _write_npz(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:
     members = {"labels": array}
-    if grid.spacing is not None:
-        members["spacing"] = np.array(grid.spacing)
-        if grid.unit:
-            members["unit"] = np.array(grid.unit)
+    if voxel.spacing is not None:
+        members["spacing"] = np.array(voxel.spacing)
+        if voxel.unit:
+            members["unit"] = np.array(voxel.unit)
     with file.open("xb") as handle:
         np.savez_compressed(handle, **members)
 
 
-def _write_npy(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
+def _write_npy(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:
     from numpy.lib import format as npy_format
 
     with file.open("xb") as handle:
@@ -343,7 +327,7 @@ def _write_npy(file: Path, array: Any, grid: Grid, target: Path, key: str | None
         handle.write(array.reshape(-1).view(np.uint8))  # np.save drops the reason of an OSError
 
 
-def _write_png(file: Path, array: Any, grid: Grid, target: Path, key: str | None) -> None:
+def _write_png(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:
     import imageio.v3 as iio
 
     if array.ndim != 2 or array.size == 0:

@@ -16,9 +16,15 @@ import zarr
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._ome_zarr import OmeImage, has_image, ome_attributes, read_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
-from napari_agglo.volumes._open import LEVEL_0, arrange, split_picks
+from napari_agglo.volumes._open import (
+    LEVEL_0,
+    arrange,
+    origin_of,
+    origin_of_attributes,
+    split_picks,
+)
 from napari_agglo.volumes._place import Place
-from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
+from napari_agglo.volumes._units import ELEMENT_UNIT, MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
@@ -120,7 +126,10 @@ def open_zarr(path: Path | Place, key: str | None) -> Volume:
     attributes = dict(array.attrs.asdict())
     data = OnDisk(array.shape, array.dtype, _Read(array, str(place)), _chunks(array))
     arranged, kept = arrange(data, grid.letters, grid.spacing, picks, name, attributes)
-    return Volume(arranged, kept, name + level, attributes, grid.unit)
+    origin = origin_of(grid.offset, [1.0] * len(array.shape), grid.letters, arranged)
+    if origin is None:
+        origin = origin_of_attributes(attributes, grid.letters, arranged)
+    return Volume(arranged, kept, name + level, attributes, grid.unit, origin)
 
 
 def level_keys(path: Path | Place, inner: str | None) -> list[str]:
@@ -172,11 +181,12 @@ def _of(node: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Letters of the axes, spacing along them, and unit; empty and None where not known."""
+    """Letters of the axes, spacing along them, unit, place; empty and None where not known."""
 
     letters: str = ""
     spacing: list[float] | None = None
     unit: str | None = None
+    offset: list[float] | None = None  # of the first voxel, in voxels
 
 
 def _array_of(group: Any, place: Place) -> tuple[Place, str, _Grid]:
@@ -241,8 +251,10 @@ def _grid_of_array(place: Place, array: Any) -> _Grid:
                             return _grid(image, k, len(array.shape))
                 return _Grid()
         around = around.parent
-    spacing = array.attrs.asdict().get("element_size_um")
-    return _Grid("", spacing, None if spacing is None else MICROMETRE)
+    attributes = array.attrs.asdict()
+    spacing = attributes.get("element_size_um")
+    known = spacing is not None and attributes.get(ELEMENT_UNIT) != "unknown"
+    return _Grid("", spacing, MICROMETRE if known else None)
 
 
 def _grid(image: OmeImage, k: int, ndim: int = 0) -> _Grid:
@@ -257,7 +269,10 @@ def _grid(image: OmeImage, k: int, ndim: int = 0) -> _Grid:
         for axis, letter in zip(image.axes, letters, strict=True)
     ]
     spacing = [to_micrometres(value, unit) for value, unit in zip(scale, units, strict=True)]
-    return _Grid(letters, spacing, MICROMETRE if any(units) else None)
+    level = image.levels[k]
+    shifts = zip(level.translation, scale, strict=True)
+    offset = [shift / distance for shift, distance in shifts] if level.placed else None
+    return _Grid(letters, spacing, MICROMETRE if any(units) else None, offset)
 
 
 def _letter(name: str, kind: str) -> str:

@@ -275,6 +275,7 @@ class Dataset:
             whole.superpixels,
             whole.cues,
             spacing=self.spacing,
+            unit=length_unit(self.placement.units),
             ranges=whole.ranges,
             nan=whole.nan,
             progress=progress,

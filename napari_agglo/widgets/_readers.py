@@ -16,6 +16,8 @@ from napari_agglo.widgets._napari import role
 if TYPE_CHECKING:
     from napari.types import LayerData
 
+    from napari_agglo.blocks import Plan
+    from napari_agglo.graph import RegionGraph
     from napari_agglo.volumes import Volume
 
 Reader = Callable[[Any], "list[LayerData]"]
@@ -43,7 +45,7 @@ def read_session(path: str) -> list[LayerData]:
         from napari_agglo.volumes import is_on_disk, mapped_labels
 
         with Session.open(path, read_only=True) as session:
-            place = {"name": Path(path).stem, "scale": session.graph.spacing}
+            place = {"name": Path(path).stem, **_placed(session.graph)}
             image: Any = session.graph.superpixels.image
             if not is_on_disk(image):
                 return [(session.labels(), place, "labels")]
@@ -95,7 +97,7 @@ def read_run(path: str) -> list[LayerData]:
 
         result = blocks.open(folder or path)
         data = lazy_data(result.labels)
-        place = {"name": result.folder.name, "scale": result.plan.spacing}
+        place = {"name": result.folder.name, **_placed(result.plan)}
         return [(data.pop("data"), {**place, **data}, "labels")]
     from napari_agglo.widgets._jobs import when_imported
 
@@ -218,11 +220,12 @@ def _data_of(volume: Volume) -> Any:
     return LazyArray(volume.data)
 
 
-def _placed(volume: Volume) -> dict[str, Any]:
-    if volume.spacing is None:
+def _placed(source: Volume | RegionGraph | Plan) -> dict[str, Any]:
+    """Return the scale of a layer, and its units where they are known."""
+    if source.spacing is None:
         return {}
-    scale: dict[str, Any] = {"scale": volume.spacing}
-    return {**scale, "units": (volume.unit,) * volume.ndim} if volume.unit else scale
+    scale: dict[str, Any] = {"scale": source.spacing}
+    return {**scale, "units": (source.unit,) * len(source.spacing)} if source.unit else scale
 
 
 def looks_labelled(plane: np.ndarray[Any, Any]) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import h5py
 import pytest
@@ -60,3 +61,48 @@ def test_policies(run, refused, files):
     assert missing.startswith("napari-agglo: There is no policy file p.npz")
     message = refused(*SEGMENT, "boundary.tif", "--policy", "median")
     assert "give a Python function as MODULE:FUNCTION" in message
+
+
+HUNDRED = """
+def hundred(graph):
+    return 100 * graph.boundary_mean("boundary")
+"""
+
+
+def test_a_policy_of_your_own_has_thresholds_of_its_own(run, refused, files, monkeypatch):
+    """Priorities that are no probabilities may be any number; others are from 0 to 1."""
+    (files / "own.py").write_text(HUNDRED)
+    monkeypatch.delitem(sys.modules, "own", raising=False)
+    own = ("--policy", "own:hundred")
+    assert run(*SEGMENT, "boundary.tif", "--threshold", "0.5")[0] == 0
+    expected = tifffile.imread("out.tif")
+    status, text, _ = run(*SEGMENT, "boundary.tif", *own, "--threshold", "50")
+    assert (status, "at threshold 50.0" in text) == (0, True)
+    assert (tifffile.imread("out.tif") == expected).all()
+    assert len(set(expected.ravel())) < 4
+    assert "from 0 to 1" in refused(*SEGMENT, "boundary.tif", "--threshold", "50")
+    assert "from 0 to 1" in refused(*SEGMENT, "boundary.tif", "--threshold", "-0.5")
+    both = ("--policy", "mean", "own:hundred", "--threshold", "50")
+    report = ("report", *SEGMENT[1:3], "--cues", "boundary.tif", "--gold", "gold.tif", "-o", "r")
+    assert "from 0 to 1" in refused(*report, *both)
+    create = ("session", "create", "s.agglo", *SEGMENT[1:3], "--cues", "boundary.tif")
+    assert run(*create, *own)[0] == 0
+    assert run("segment", "s.agglo", *own, "-o", "b.tif", "--threshold", "50")[0] == 0
+    assert (tifffile.imread("b.tif") == expected).all()
+    assert run("session", "create", "m.agglo", *create[3:])[0] == 0
+    assert "from 0 to 1" in refused("segment", "m.agglo", "-o", "c.tif", "--threshold", "50")
+    plan = ("blocks", "plan", "out", "--cues", "boundary.tif", "--threshold", "50")
+    assert "from 0 to 1" in refused(*plan)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["oversegmnet", "b.tif"], "oversegment"),
+        (["train", "--strategy", "flatt"], "flat"),
+        ([*SEGMENT, "boundary.tif", "--policy", "maen"], "mean"),
+        (["export", "s.agglo", "lables", "-o", "a.tif"], "labels"),
+    ],
+)
+def test_a_misspelt_value_is_answered_with_the_nearest(refused, files, arguments, meant):
+    assert f"did you mean '{meant}'?" in refused(*arguments)

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 
+import h5py
 import numpy as np
 import pytest
 import tifffile
@@ -95,3 +96,19 @@ def test_a_policy_that_cannot_be_used_is_told_once_before_the_work(
     arguments = ["--superpixels", "s", "--cues", "boundary=b", "--gold", "g", "--each", "-o", "out"]
     assert policy in refused(command, *arguments, "--policy", policy)
     assert not os.path.exists("out")
+
+
+def test_a_gold_of_another_crop_is_noticed(run, files):
+    """Where files state their place: offset and resolution, as in CREMI and funlib."""
+    for name, offset in (("superpixels", (0, 400)), ("gold", (0, 480)), ("same", (0, 400))):
+        with h5py.File(f"{name}.h5", "w") as file:
+            file["stack"] = tifffile.imread("gold.tif" if name == "same" else f"{name}.tif")
+            file["stack"].attrs.update(offset=offset, resolution=(4, 4))
+    command = ("evaluate", "superpixels.h5", "--gold")
+    status, out, err = run(*command, "gold.h5")
+    assert status == 0
+    assert "vi" in out
+    assert err.count("\n") == 1
+    assert "begins at voxel (0, 100) of its volume" in err
+    assert "at (0, 120)" in err
+    assert run(*command, "same.h5")[2] == run(*command, "gold.tif")[2] == ""

@@ -150,6 +150,6 @@ def test_the_command_line_exports_surfaces(tmp_path, session, capsys):
     assert len(read_stl(tmp_path / "three.stl")[1]) > 100
     assert isinstance(Mesh(np.zeros((0, 3)), np.zeros((0, 3))), Mesh)
     out = str(tmp_path / "mesh")
-    options = ["--option", "segments=3", "--option", "nanometres=1000"]
+    options = ["--option", "segments=3", "--option", "unit=um"]
     assert main(["export", folder, "precomputed_mesh", "-o", out, *options]) == 0
     assert read_precomputed(tmp_path / "mesh", 3)[0].max() > 1000

@@ -352,8 +352,9 @@ def r12_pieces():
 
 def r16_same():
     fine = Volume(CUE, (4.0, 2.0))
-    assert check_same_spacing({"a": fine, "b": Volume(CUE, (4.00001, 2.0)), "c": CUE}) == (4.0, 2.0)
-    assert check_same_spacing({"a": Volume(CUE), "c": CUE}) is None
+    voxel = check_same_spacing({"a": fine, "b": Volume(CUE, (4.00001, 2.0)), "c": CUE})
+    assert voxel.spacing == (4.0, 2.0)
+    assert check_same_spacing({"a": Volume(CUE), "c": CUE}).spacing is None
 
 
 def r17_order():

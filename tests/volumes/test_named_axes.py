@@ -28,7 +28,8 @@ GRID = {"z": [0.0, 40.0, 80.0], "y": [4.0, 8.0, 12.0, 16.0], "x": np.arange(6)[:
 
 def test_the_spacing_is_that_of_the_coordinates():
     graph = agglo.region_graph(named(LABELS, **GRID), named(CUE))
-    assert graph.spacing == (40.0, 4.0, 4.0)  # also where they descend
+    assert graph.unit == "micrometer"
+    assert graph.voxel_size.in_unit("nm").spacing == (40.0, 4.0, 4.0)  # also where they descend
     plain = agglo.region_graph(LABELS, CUE, spacing=graph.spacing)
     assert (graph.boundaries == plain.boundaries).all()
     assert agglo.region_graph(named(LABELS), named(CUE)).spacing == (1.0, 1.0, 1.0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import threading
+import warnings
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -27,6 +29,7 @@ from napari_agglo.volumes import (
     plan_image,
     read_image,
     shard_boxes,
+    warn_of_places,
     write_labels,
 )
 
@@ -325,6 +328,35 @@ def as_0_6(transforms, axes="zyx"):
 
 def leads(**transform):
     return [{"input": "0", "output": "physical", **transform}]
+
+
+def placed(path, offset):
+    """Write labels whose first voxel is at an offset, in voxels; None for no translation."""
+
+    def change(ome):
+        (level,) = ome["multiscales"][0]["datasets"]
+        transforms = level["coordinateTransformations"]
+        if offset is not None:
+            shift = [a * b for a, b in zip(offset, (3, 2, 1), strict=True)]
+            transforms.append({"type": "translation", "translation": shift})
+
+    return open_volume(with_metadata(path, change))
+
+
+@given(st.tuples(*[st.integers(-500, 500)] * 3), st.tuples(*[st.integers(-2, 2)] * 3))
+@examples(20, deadline=None)
+def test_crops_from_other_places_are_noticed(offset, shift):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        moved = tuple(a + b for a, b in zip(offset, shift, strict=True))
+        image, gold = placed(folder / "a.zarr", offset), placed(folder / "b.zarr", moved)
+        assert image.origin == pytest.approx(offset)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            warn_of_places({"image": image, "cue": BLOCKS, "gold": gold})
+            warn_of_places({"image": image, "gold": placed(folder / "c.zarr", None)})
+        assert len(told) == (shift != (0, 0, 0))
+        assert all(one.message.argument == "gold" for one in told)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from napari_agglo.cli._arguments import (
     add_nan,
     add_spacing,
     add_threshold,
-    add_unit,
     add_value,
     add_verbosity,
     cue_ranges,
     named_file,
     named_range,
+    refuse_beyond,
 )
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._provenance import add_provenance
@@ -89,7 +89,6 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_nan(parser)
     add_spacing(parser)
-    add_unit(parser)
     parser.add_argument("--dams", action="store_true", help="regions across a line of 0 touch")
     text = "the cue that superpixels are made of (default: boundary, or else affinity)"
     add_value(parser, "--boundary", "NAME", text)
@@ -195,6 +194,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
     """Make a plan, and print its size and cost."""
     from napari_agglo import blocks
 
+    refuse_beyond(arguments.threshold, arguments.policy, arguments.policy.endswith(".npz"))
     cues = dict(arguments.cues)
     files = {f"cues[{name!r}]": path for name, path in cues.items()}
     named = ("affinities", "superpixels", "gold", "mask", "image", "classifier")

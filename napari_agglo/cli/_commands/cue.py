@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_unit, add_value
+from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_value
 from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
+    asked_voxel_size,
     check_table_output,
     open_image,
     open_inputs,
     refusal,
     write_tiff,
-    written_grid,
 )
 from napari_agglo.cli._terminal import Console, Stages
 
@@ -49,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "in voxels, about half the thickness of a membrane (default: 1; edges: 2)"
     add_value(parser, "--scale", "S", text, type=float)
     add_spacing(parser)
-    add_unit(parser)
     add_json(parser)
     add_each(parser, "BOUNDARY is a folder to write to")
 
@@ -82,13 +81,12 @@ def _make_cue(
         oriented_boundary,
         textons,
     )
-    from napari_agglo.volumes import replacing
+    from napari_agglo.volumes import VoxelSize, replacing
 
     with console.progress(_stages(arguments.kind) if "image" in files else ()) as progress:
         if "image" in files:
             image, colours = open_image(console, files["image"])
-            spacing = arguments.spacing or image.spacing
-            unit = None if arguments.spacing else image.unit
+            voxel = asked_voxel_size(image, arguments.spacing, arguments.unit)
             axis = -1 if colours else None
             if arguments.kind == "oriented" and arguments.scale is None:
                 found = oriented_boundary(image.data, channel_axis=axis, progress=progress)
@@ -100,23 +98,21 @@ def _make_cue(
                     image.data,
                     arguments.kind,
                     scale=arguments.scale,
-                    spacing=spacing,
+                    spacing=voxel.spacing,
                     channel_axis=axis,
                     progress=progress,
                 )
         else:
-            inputs = open_inputs(console, files, arguments.spacing)
-            spacing, unit = inputs.spacing, inputs.unit
+            inputs = open_inputs(console, files, arguments.spacing, arguments.unit)
+            voxel = VoxelSize(inputs.spacing, inputs.unit)
             labels = list(inputs.volumes.values())
             cue = boundary_from_labels(
-                labels, width=arguments.width, spacing=spacing, progress=progress
+                labels, width=arguments.width, spacing=voxel.spacing, progress=progress
             )
     output.parent.mkdir(exist_ok=True)
     directions = cue.dtype == "uint8" and cue.ndim == 3
     with replacing(output) as temporary:
-        write_tiff(
-            temporary, cue, *written_grid(arguments, spacing, unit), channels_first=directions
-        )
+        write_tiff(temporary, cue, *voxel, channels_first=directions)
     top = int(cue.max()) if arguments.kind == "textons" else 255 if directions else 1
     text = f"{output}: {' x '.join(map(str, cue.shape))} from 0 to {top}"
     return text, {"output": str(output), "shape": cue.shape}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import part_of, report
 from napari_agglo.cli._arguments import add_json, add_output, add_value
+from napari_agglo.cli._commands.sample import UNIT
 from napari_agglo.cli._files import output_folder
 from napari_agglo.cli._terminal import Console, json_text, table
 from napari_agglo.errors import InvalidInput
@@ -217,8 +218,8 @@ def run_headless(arguments: argparse.Namespace, console: Console) -> None:
         labels = tree.segment(0.5)
         with clock.stage("files"):
             report(part("write files"), "write files", 0, 1)
-            write_labels(folder / "superpixels.tif", superpixels, spacing=drawn.spacing)
-            write_labels(folder / "labels.tif", labels, spacing=drawn.spacing)
+            write_labels(folder / "superpixels.tif", superpixels, spacing=drawn.spacing, unit=UNIT)
+            write_labels(folder / "labels.tif", labels, spacing=drawn.spacing, unit=UNIT)
             policies["agglo"].save(folder / "policy.npz")
             tree.to_csv(folder / "tree.csv")
             with replacing(folder / "curves.csv") as path:
@@ -263,7 +264,9 @@ def _volume(
             progress=part("superpixels"),
         )
     with clock.stage("graphs"):
-        graph = region_graph(superpixels, drawn.cues, spacing=drawn.spacing, progress=part("graph"))
+        graph = region_graph(
+            superpixels, drawn.cues, spacing=drawn.spacing, unit=UNIT, progress=part("graph")
+        )
     return drawn, superpixels, graph
 
 

@@ -135,7 +135,7 @@ def _errors(
     console.files |= files
     of_session = is_session(files["labels"])
     on_disk = {n: f for n, f in files.items() if not (of_session and n == "labels")}
-    volumes = dict(open_inputs(console, on_disk, arguments.spacing).volumes)
+    volumes = dict(open_inputs(console, on_disk, arguments.spacing, arguments.unit).volumes)
     skip = arguments.ignore_labels
     rows = []
     golds = [*_LABELS, ("overlap", 1)] * (len(files) - 1)

@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     check_label_output(output)
     files = {"superpixels": arguments.superpixels}
     refuse_clash(console, {"-o": output}, {**files, "mapping": arguments.mapping})
-    inputs = open_inputs(console, files, arguments.spacing)
+    inputs = open_inputs(console, files, arguments.spacing, arguments.unit)
     superpixels = inputs.volumes["superpixels"]
     check_axes(output, superpixels.ndim)
     with console.progress() as progress:

@@ -94,7 +94,7 @@ def _oversegment(
     from napari_agglo.superpixels import oversegment
 
     maps = {name: file for name, file in files.items() if name not in _MAPS[1:]}
-    inputs = open_inputs(console, maps, arguments.spacing)
+    inputs = open_inputs(console, maps, arguments.spacing, arguments.unit)
     with console.progress([*(_PLANES if arguments.per_plane else _WHOLE), *WRITE]) as progress:
         boundary: Affinities | OrientedMap | Volume
         limits = arguments.range
@@ -122,7 +122,7 @@ def _oversegment(
         place(output)[0].parent.mkdir(exist_ok=True)
         spacing, unit = inputs.spacing, inputs.unit
         if spacing is None:
-            spacing, unit = boundary.spacing, getattr(boundary, "unit", None)
+            spacing, unit = boundary.spacing, boundary.unit
         write_labels_output(arguments, output, superpixels, spacing, unit, progress)
     n = int(superpixels.max(initial=0))
     return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}

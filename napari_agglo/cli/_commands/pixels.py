@@ -12,18 +12,17 @@ from napari_agglo.cli._arguments import (
     add_json,
     add_output,
     add_spacing,
-    add_unit,
     add_value,
     add_verbosity,
 )
 from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
+    asked_voxel_size,
     check_folder_output,
     check_table_output,
     open_image,
     refuse_clash,
     write_tiff,
-    written_grid,
 )
 from napari_agglo.cli._provenance import add_provenance
 from napari_agglo.cli._terminal import Console, count
@@ -31,6 +30,7 @@ from napari_agglo.errors import InvalidInput, SetOption
 
 if TYPE_CHECKING:
     from napari_agglo.pixels import PixelClassifier
+    from napari_agglo.volumes import VoxelSize
 
 NAME = "pixels"
 SUMMARY = "make cues of an image by a pixel classifier"
@@ -51,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     predict = actions.add_parser("predict", help="write the probability of each class")
     _add_predict_arguments(predict)
     predict.set_defaults(run=run_predict, parser=predict)
-    add_unit(predict)
     for action in (train, predict):
         add_spacing(action)
         add_json(action)
@@ -134,7 +133,7 @@ def run_train(arguments: argparse.Namespace, console: Console) -> None:
         files |= {f"images{own}": image, f"{name}{own}": teacher}
     refuse_clash(console, {"-o": output}, files)
     sources, marks, colours = _open(console, files, name)
-    spacing = arguments.spacing or sources[0].spacing
+    spacing = asked_voxel_size(sources[0], arguments.spacing, arguments.unit).spacing
     with console.progress() as progress:
         classifier = train_pixels(
             [source.data for source in sources], classes=arguments.classes,
@@ -205,20 +204,20 @@ def _predict(
     output: Path,
 ) -> Result:
     image, colours = open_image(console, file)
-    spacing = arguments.spacing or image.spacing
-    options: dict[str, Any] = {"spacing": spacing, "channel_axis": -1 if colours else None}
+    voxel = asked_voxel_size(image, arguments.spacing, arguments.unit)
+    options: dict[str, Any] = {"spacing": voxel.spacing, "channel_axis": -1 if colours else None}
     chosen = arguments.classes or list(classifier.names)
     if arguments.each:
         output.parent.mkdir(exist_ok=True)
     with console.progress() as progress:
         if output.suffix == ".zarr":
-            _write_zarr(output, classifier, chosen, image.data, {**options, "progress": progress})
+            _write_zarr(
+                output, classifier, chosen, image.data, {**options, "progress": progress}, voxel
+            )
             cues = [f"{name}={output}:{name}" for name in chosen]
         else:
             found = classifier.predict(image.data, **options, progress=progress)
-            unit = None if arguments.spacing else image.unit
-            grid = written_grid(arguments, spacing, unit)
-            _write_tiffs(output, {name: found[name] for name in chosen}, grid)
+            _write_tiffs(output, {name: found[name] for name in chosen}, voxel)
             cues = [f"{name}={output / name}.tif" for name in chosen]
     return (
         f"{output}: {', '.join(chosen)}, from 0 to 1\nas cues: --cues {' '.join(cues)}",
@@ -226,28 +225,36 @@ def _predict(
     )
 
 
-def _write_tiffs(folder: Path, probabilities: Mapping[str, Any], grid: Any) -> None:
+def _write_tiffs(folder: Path, probabilities: Mapping[str, Any], voxel: VoxelSize) -> None:
     from napari_agglo.volumes import replacing
 
     folder.mkdir(exist_ok=True)
     for name, probability in probabilities.items():
         with replacing(folder / f"{name}.tif") as temporary:
-            write_tiff(temporary, probability, *grid)
+            write_tiff(temporary, probability, *voxel)
 
 
 def _write_zarr(
-    target: Path, classifier: PixelClassifier, names: list[str], data: Any, options: dict[str, Any]
+    target: Path,
+    classifier: PixelClassifier,
+    names: list[str],
+    data: Any,
+    options: dict[str, Any],
+    voxel: VoxelSize,
 ) -> None:
     """Write an array for each class, block by block; a chunk is a block and is written once."""
     import zarr
 
     from napari_agglo.pixels._pixel_image import blocks
     from napari_agglo.volumes import replacing
+    from napari_agglo.volumes._units import ELEMENT_UNIT
 
     source = classifier.check_image(data, options["spacing"], options["channel_axis"])
     chunks = blocks(source.grid, classifier.bank.axes)[0].shape[3 - source.ndim :]
-    spacing = options["spacing"]
+    spacing, unit = voxel.in_micrometres()
     attributes: dict[str, Any] = {} if spacing is None else {"element_size_um": list(spacing)}
+    if spacing is not None and unit is None:
+        attributes[ELEMENT_UNIT] = "unknown"
     with replacing(target, may_replace=_is_ours) as temporary:
         group = zarr.create_group(str(temporary), zarr_format=3, attributes={_MARK: 1})
         arrays = {

@@ -220,6 +220,7 @@ def _settings(
         for name, value in {
             "range": ", ".join(f"{n or 'all'}={a:g}:{b:g}" for n, (a, b) in arguments.range),
             "spacing": arguments.spacing and ",".join(f"{d:g}" for d in arguments.spacing),
+            "unit": arguments.unit,
             "seed": arguments.seed if "random" in policies else None,
             "dams": "yes" if arguments.dams else None,
             "nan": arguments.nan if arguments.nan != "refuse" else None,

@@ -67,6 +67,7 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
             "session": arguments.session,
             "shape": list(graph.superpixels.image.shape),
             "spacing": list(graph.spacing),
+            "unit": graph.unit,
             "superpixels": graph.n_regions,
             "boundaries": graph.n_boundaries,
             "cues": list(graph.cue_names),

@@ -117,7 +117,7 @@ def _start(
     policy, cues, bins = read_policy(check_policy(arguments.policy), cues, *maps)
     needed = {"superpixels": arguments.superpixels, "segmentation": arguments.segmentation}
     labels = {name: file for name, file in needed.items() if file}
-    volumes = dict(open_inputs(console, labels, arguments.spacing).volumes)
+    volumes = dict(open_inputs(console, labels, arguments.spacing, arguments.unit).volumes)
     segmentation: Any = volumes.get("segmentation")
     if arguments.superpixels is None:
         return _Start(policy, segmentation=segmentation)
@@ -156,7 +156,7 @@ def _graph_of_labels(superpixels: Any, segmentation: Any, progress: Any) -> Regi
     from napari_agglo.superpixels import boundary_from_labels
 
     cue = boundary_from_labels(segmentation, spacing=superpixels.spacing, progress=progress)
-    return region_graph(superpixels, cue, spacing=superpixels.spacing, progress=progress)
+    return region_graph(superpixels, cue, progress=progress)
 
 
 def _sources(arguments: argparse.Namespace, files: dict[str, str]) -> dict[str, str]:

@@ -18,8 +18,8 @@ _SUFFIXES = (".tif", ".tiff", ".ome.zarr", ".h5", ".npz", ".npy", ".png")
 
 Unit = Annotated[
     str,
-    "Unit that the numbers of the spacing are in: um if the files of the session stated a unit. "
-    "Nothing is converted; no unit is written if this is empty",
+    "Unit to write the spacing in (default: um if the files of the session stated a unit, else "
+    "none). Where the unit is not known, this names the unit of the numbers, and converts nothing",
 ]
 
 
@@ -76,4 +76,5 @@ def _write(
     own = graph.superpixels.dtype.newbyteorder("=")
     dtype = own if highest <= int(np.iinfo(own).max) else np.min_scalar_type(highest)
     labels = mapped_labels(graph.superpixels.image, lut.astype(dtype))
-    write_labels(target, labels, spacing=graph.spacing, unit=unit or None, progress=progress)
+    spacing, named = graph.voxel_size.in_unit(unit or None)
+    write_labels(target, labels, spacing=spacing, unit=named, progress=progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import Annotated, Any
 
@@ -19,11 +20,16 @@ from napari_agglo.shapes import (
     write_precomputed,
 )
 from napari_agglo.shapes._mesh import MOST_VOXELS, SMOOTHING
+from napari_agglo.volumes import VoxelSize, check_spacing
 
 Segments = Annotated[str | None, "Ids of segments, separated by commas (default: all)"]
 Least = Annotated[int, "Least size of a segment, in voxels"]
 Voxels = Annotated[int, "Voxels of a box above which its surface is coarser"]
 Smooth = Annotated[int, "Smoothing steps"]
+Unit = Annotated[
+    str,
+    "Unit of the positions (default: um if the session knows its unit, else that of its numbers)",
+]
 
 
 @exporter("mesh", label="Surfaces of segments", suffixes=MESH_SUFFIXES, in_3d=True)
@@ -35,6 +41,7 @@ def export_mesh(
     min_size: Least = 1,
     max_voxels: Voxels = MOST_VOXELS,
     smooth: Smooth = SMOOTHING,
+    unit: Unit = "",
     overwrite: bool = False,
     progress: ProgressCallback | None = None,
 ) -> None:
@@ -42,8 +49,10 @@ def export_mesh(
     target = check_target(path, overwrite)
     if target.suffix.lower() not in MESH_SUFFIXES:
         write_mesh(target, {})  # which refuses the suffix, before minutes of work
+    length = _length(view, unit or None)
     meshes = _meshes(view, segments, min_size, max_voxels, smooth, progress)
-    write_mesh(target, meshes)
+    scaled = {one: replace(mesh, vertices=mesh.vertices * length) for one, mesh in meshes.items()}
+    write_mesh(target, scaled)
 
 
 @exporter("precomputed_mesh", label="Surfaces for Neuroglancer", in_3d=True)
@@ -55,14 +64,28 @@ def export_precomputed_mesh(
     min_size: Least = 1,
     max_voxels: Voxels = MOST_VOXELS,
     smooth: Smooth = SMOOTHING,
-    nanometres: Annotated[float, "Length of a unit of the spacing in nanometres"] = 1.0,
+    unit: Annotated[
+        str, "Unit of the spacing, where the session does not know it (default: nm)"
+    ] = "",
     overwrite: bool = False,
     progress: ProgressCallback | None = None,
 ) -> None:
     """Write the surfaces of segments as a folder, as `shapes.write_precomputed` does."""
     target = check_target(path, overwrite)
+    length = _length(view, unit or None, "nm")
     meshes = _meshes(view, segments, min_size, max_voxels, smooth, progress)
-    write_precomputed(target, meshes, spacing=view.graph.spacing, nanometres=nanometres)
+    write_precomputed(target, meshes, spacing=view.graph.spacing, nanometres=length)
+
+
+def _length(view: ExportView, *units: str | None) -> float:
+    """Return the length of a unit of the spacing in a unit, the last of those that are asked for.
+
+    Numbers whose unit is not known are in the first.
+    """
+    one = VoxelSize((1.0,), view.graph.unit)
+    for unit in units:
+        one = one.in_unit(unit)
+    return check_spacing(one.spacing, 1)[0]
 
 
 def _meshes(

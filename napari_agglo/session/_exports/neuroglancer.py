@@ -14,7 +14,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session._exports.csv_tables import table_of
 from napari_agglo.session._exports.export_kinds import ExportView, check_target, exporter
 from napari_agglo.session._segment_statistics import segments_of
-from napari_agglo.volumes import check_unit, convert_all, mapped_labels, replacing
+from napari_agglo.volumes import check_spacing, mapped_labels, replacing
 from napari_agglo.volumes._precomputed import PROPERTIES, is_own_segmentation, write_precomputed
 
 STATE = "state.json"
@@ -26,7 +26,9 @@ def export_neuroglancer(
     path: str | PathLike[str],
     *,
     url: Annotated[str, "Address at which the folder will be served"] = "http://localhost:9000",
-    unit: Annotated[str, "Unit of the spacing; nanometres if this is empty"] = "",
+    unit: Annotated[
+        str, "Unit of the spacing, where the session does not know it (default: nm)"
+    ] = "",
     overwrite: bool = False,
     progress: ProgressCallback | None = None,
 ) -> None:
@@ -46,7 +48,7 @@ def export_neuroglancer(
             argument="kind",
             remedy="export the labels instead",
         )
-    named = check_unit(unit) if unit else "nanometer"
+    nanometres = graph.voxel_size.in_unit(unit or None).in_unit("nm")
     # segments by the id of their smallest superpixel, which Neuroglancer chooses for a group
     segments, inverse = np.unique(lut[1:], return_inverse=True)
     order = np.argsort(inverse, kind="stable")
@@ -57,14 +59,14 @@ def export_neuroglancer(
     equivalences = [[str(one) for one in group] for group in groups if len(group) > 1]
     with replacing(target, may_replace=is_own_export) as temporary:
         write_precomputed(
-            temporary, mapped_labels(image, graph.ids), graph.spacing, named, properties=True,
+            temporary, mapped_labels(image, graph.ids), *nanometres, properties=True,
             progress=part_of(progress, 0.0, 1.0),
         )  # fmt: skip
         (temporary / PROPERTIES).mkdir()
         _write_json(temporary / PROPERTIES / "info", _properties(view, smallest))
-        nanometres = convert_all(graph.spacing, named, "nanometer")
         address = f"{url.rstrip('/')}/{target.name}"
-        _write_json(temporary / STATE, _state(address, nanometres, target.name, equivalences))
+        distances = check_spacing(nanometres.spacing, image.ndim)
+        _write_json(temporary / STATE, _state(address, distances, target.name, equivalences))
 
 
 def _state(

@@ -229,7 +229,7 @@ def export_agglomerate(
     with replacing(target, may_replace=is_attachment) as temporary:
         _write(temporary, arrays)
         if layer is not None:
-            write_labels(layer, graph.superpixels.image, spacing=graph.spacing)
+            write_labels(layer, graph.superpixels.image, spacing=graph.spacing, unit=graph.unit)
 
 
 def is_attachment(folder: Path) -> bool:

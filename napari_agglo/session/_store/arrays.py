@@ -57,6 +57,7 @@ def described(graph: RegionGraph) -> GraphNote:
         face_parts=graph.face_parts,
         planes=tuple(tuple(at + 1 for at in row) for row in graph.layout.sources),
         words=dict(zip(graph.word_names, graph.layout.words, strict=True)),
+        unit=graph.unit,
     )
 
 
@@ -98,6 +99,7 @@ def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> Regi
         face_parts=graph.face_parts,
         word_names=tuple(graph.words),
         cues=cues,
+        unit=graph.unit,
     )
 
 

@@ -21,7 +21,7 @@ from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
-from napari_agglo.volumes import DenseLabels, is_on_disk
+from napari_agglo.volumes import DenseLabels, is_on_disk, unit_name
 from napari_agglo.volumes import _atomic as files
 
 _PIECE = 1 << 24  # bytes of an array that are hashed at once, on one core
@@ -176,6 +176,7 @@ class GraphNote:
     face_parts: int = 1
     planes: tuple[tuple[int, ...], ...] = ()  # of each cue, from 1, if any is oriented; 0: none
     words: dict[str, int] = field(default_factory=dict)  # numbers of words of cues of words
+    unit: str | None = None  # of the spacing; not known in older manifests
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON; without the defaults, which older manifests do not have."""
@@ -186,6 +187,8 @@ class GraphNote:
             del plain["planes"]
         if not self.words:
             del plain["words"]
+        if self.unit is None:
+            del plain["unit"]
         return plain
 
     @property
@@ -317,6 +320,7 @@ def _check_graph(graph: GraphNote) -> None:
     _require(len(graph.cue_ranges) == len(names), "graph.cue_ranges")
     _require(graph.bins <= 256 and graph.powers in (1, 4), "graph.bins or graph.powers")
     _require(1 <= graph.face_parts <= 2**31, "graph.face_parts")
+    _require(graph.unit == unit_name(graph.unit), "graph.unit")
     rows, ndim = graph.planes, len(graph.spacing)
     whole = all(len(row) in (1, 1 + ndim) and row[0] >= 1 and max(row) < 2**31 for row in rows)
     _require(len(rows) in (0, len(names)) and whole, "graph.planes")

@@ -17,7 +17,7 @@ from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import Session
 from napari_agglo.session._start_segments import segment_graph_of
 from napari_agglo.volumes import Volume, is_on_disk
-from napari_agglo.widgets._dataset import Dataset
+from napari_agglo.widgets._dataset import Dataset, length_unit
 from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._levels import lazy_data
 from napari_agglo.widgets._napari import role
@@ -71,7 +71,8 @@ def correct_labels(viewer: Any, path: Path) -> Job | None:
             regions = Regions.of(dataset, part_of(progress, 0.0, 0.6))
         else:
             spacing = tuple(abs(one) for one in placement.scale)
-            graph = segment_graph_of(Volume(labels, spacing), part_of(progress, 0.0, 0.6))
+            placed = Volume(labels, spacing, unit=length_unit(placement.units))
+            graph = segment_graph_of(placed, part_of(progress, 0.0, 0.6))
             regions = Regions(Dataset(name, placement, superpixels=labels), graph)
         graph, policy = regions.graph, MeanPolicy()
         tree = agglomerate(graph, policy, progress=part_of(progress, 0.6, 0.8))

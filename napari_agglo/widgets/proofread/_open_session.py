@@ -76,7 +76,7 @@ def open_session(
             for kind in missing_samples(state, names):
                 report(progress, "computing the sample", 0, 1)
                 compute_ahead(kind)
-            dataset = Dataset(folder.stem, placement_of(state, session.graph.spacing))
+            dataset = Dataset(folder.stem, placement_of(state, session.graph))
             regions = Regions(dataset, session.graph)
             built = Built(
                 session.history.unedited_tree,

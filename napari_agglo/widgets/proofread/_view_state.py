@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo.graph import RegionGraph
 from napari_agglo.samples import SAMPLES
 from napari_agglo.volumes._atomic import write_whole
 from napari_agglo.widgets._dataset import Placement
@@ -160,16 +161,17 @@ def read_state(folder: Path) -> State:
     return state if isinstance(state, dict) else {}
 
 
-def placement_of(state: State, spacing: tuple[float, ...]) -> Placement:
-    """Return the placement of the volume, from its spacing if the state has none."""
+def placement_of(state: State, graph: RegionGraph) -> Placement:
+    """Return the placement of the volume, from the spacing of its graph if the state has none."""
     entry = state.get("placement")
-    ndim = len(spacing)
+    ndim = len(graph.spacing)
     if isinstance(entry, dict):
         scale, translate = (_numbers(entry.get(key), ndim) for key in ("scale", "translate"))
         if scale is not None and translate is not None and all(scale):
             names = [_names(entry.get(key), ndim) for key in ("units", "axis_labels")]
             return Placement(scale, translate, *names)
-    return Placement(tuple(float(x) for x in spacing), (0.0,) * ndim)
+    units = (graph.unit,) * ndim if graph.unit else None
+    return Placement(tuple(float(x) for x in graph.spacing), (0.0,) * ndim, units)
 
 
 def apply_state(viewer: Any, state: State) -> None:

@@ -169,6 +169,8 @@ class FoldedLabel(QLabel):
         self._reserve()
 
     def _reserve(self) -> None:
+        if self.minimumHeight() > self.least:
+            self.setMinimumHeight(self.least)  # heightForWidth is never below the minimum
         needed = self.heightForWidth(self.width()) if self.text() and self._is_placed else 0
         height = max(self.least, needed)
         if height != self.minimumHeight():

@@ -16,6 +16,7 @@ from napari_agglo.learning import train
 from napari_agglo.session import Session
 from napari_agglo.superpixels import boundary_cue, oversegment
 from napari_agglo.widgets._forms import Form, ask_form
+from napari_agglo.widgets._qt import label
 
 
 class Side(Enum):
@@ -176,3 +177,20 @@ def test_a_dialog_gives_the_values(qtbot):
     dialog.findChild(QPushButton, "Go").click()
     assert values == [{"speed": "fast", "steps": 3}]
     assert dialog.result() == dialog.DialogCode.Accepted
+
+
+def test_a_label_gives_room_back_when_its_text_is_shorter(qtbot):
+    from qtpy.QtWidgets import QVBoxLayout, QWidget
+
+    place, text = QWidget(), label("text")
+    qtbot.addWidget(place)
+    QVBoxLayout(place).addWidget(text)
+    place.resize(200, 400)
+    with qtbot.waitExposed(place):
+        place.show()
+    text.setText("short")
+    line = text.minimumHeight()
+    text.setText("a text of many lines " * 10)
+    assert text.minimumHeight() > 3 * line > 0
+    text.setText("short")
+    assert text.minimumHeight() == line

@@ -414,7 +414,7 @@ def _is_outlined(segment: SegmentGraph, costs: Costs, inside: NDArray[np.bool_])
     return bool((costs.wrong[cut] * area).sum() >= 0.5 * area.sum())
 
 
-@cut_method("min_cut", label="along the weakest boundaries (min-cut)")
+@cut_method("min_cut", label="weakest boundaries (min-cut)")
 def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
     graph, members, seeds, policy = problem.graph, problem.members, problem.seeds, problem.policy
     try:

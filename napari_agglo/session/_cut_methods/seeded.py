@@ -59,6 +59,6 @@ def seeded(
     return segment.parts(owner, len(groups))
 
 
-@cut_method("seeded", label="merge again from the seeds (seeded)")
+@cut_method("seeded", label="merge from the seeds (seeded)")
 def _method(problem: CutProblem) -> list[NDArray[np.int64]]:
     return seeded(problem.graph, problem.members, problem.seeds, problem.policy)

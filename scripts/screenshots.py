@@ -56,6 +56,8 @@ def main(folder: Path) -> None:
     project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
     viewer.open_sample("napari-agglo", SAMPLE)
     dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")[1]
+    while len(dock.guide.steps) < len(dock.guide.headers):
+        wait(project, 1)
     wait(project, 1)
 
     def shoot(name: str) -> None:

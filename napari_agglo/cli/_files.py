@@ -105,7 +105,7 @@ def load_golds(volumes: Mapping[str, Any], like: Any, like_name: str) -> list[ND
             golds.append(check_labels(volume, name))
             if not golds[-1].any():
                 raise InvalidInput(
-                    f"`{name}` has no annotated voxel to compare: it is 0 everywhere",
+                    f"`{name}` is 0 everywhere, so it has no annotated voxel to compare",
                     argument=name,
                     remedy="check that this is the right file",
                 )

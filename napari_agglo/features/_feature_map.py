@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import typeof
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
@@ -52,7 +51,9 @@ from napari_agglo.graph import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_addresses: dict[Any, tuple[int, int]] = {}  # of shared kernels, by the type of the record
+_addresses: dict[
+    Any, tuple[int, int]
+] = {}  # of shared kernels, by what decides the type of a record
 
 
 class Preset(NamedTuple):
@@ -325,7 +326,9 @@ def empty_features(
         more=more,
         hulls=NO_HULLS if hulls is None or not preset.hulls else hull_lists(hulls, n),
     )
-    if (kind := typeof(state)) not in _addresses:
+    # The type of the record follows from these; numba takes a millisecond to tell the type.
+    kind = tuple((array.dtype, array.flags.num) for array in (regions, boxes, boundaries))
+    if kind not in _addresses:
         _addresses[kind] = shared_addresses(state)
     places[[ASSEMBLE, FILL]] = _addresses[kind]
     return state

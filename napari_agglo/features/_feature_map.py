@@ -51,9 +51,8 @@ from napari_agglo.graph import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_addresses: dict[
-    Any, tuple[int, int]
-] = {}  # of shared kernels, by what decides the type of a record
+# Addresses of the shared kernels, by what decides the type of a record.
+_addresses: dict[Any, tuple[int, int]] = {}
 
 
 class Preset(NamedTuple):

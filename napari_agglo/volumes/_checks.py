@@ -126,7 +126,7 @@ def warn_of_places(inputs: Mapping[str, object]) -> None:
     >>> import numpy as np, warnings
     >>> from napari_agglo.volumes import Volume, warn_of_places
     >>> image, gold = (Volume(np.zeros((4, 4)), origin=at) for at in ((0.0, 0.0), (0.0, 64.0)))
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     warn_of_places({"image": image, "gold": gold})
     >>> len(told)
     1

@@ -109,7 +109,7 @@ def same_graphs(one, other):
 
 
 @given(st.integers(0, 10**6), st.integers(4, 14))
-@examples(30, deadline=None)
+@examples(30, few=5, deadline=None)
 def test_edits_on_disk_are_those_in_memory(run, tmp_path_factory, seed, steps):
     """The same words, labels, statistics and errors, also after divisions, and opened again."""
     _, result, graph, gold = run

@@ -209,6 +209,7 @@ def test_training_is_repeatable_and_separates_the_halves(strategy, start):
         assert len(np.unique(np.stack([labels, gold]).reshape(2, -1), axis=1).T) == 2
 
 
+@pytest.mark.compiled
 def test_a_policy_has_trees_of_its_last_epochs_in_equal_parts():
     superpixels, cue, gold = checkerboard((12, 24), side=2)
     gold = gold + 2 * (np.indices(gold.shape)[0] // 3)  # enough segments for bags of segments
@@ -233,6 +234,7 @@ def test_a_policy_has_trees_of_its_last_epochs_in_equal_parts():
     assert policy.record["held_out"]
 
 
+@pytest.mark.compiled
 def test_neutral_moves_the_threshold_and_leaves_the_order_of_merges(tmp_path):
     superpixels, cue, gold = checkerboard((12, 24))
     graph = region_graph(superpixels, cue)
@@ -256,6 +258,7 @@ def test_neutral_moves_the_threshold_and_leaves_the_order_of_merges(tmp_path):
         ForestSettings(neutral=0.4)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("ndim", [2, 3, 4])
 @pytest.mark.parametrize("classifier", ["forest", "logistic"])
 def test_any_dimension_and_a_saved_policy_gives_the_same_tree(ndim, classifier, tmp_path):
@@ -270,6 +273,7 @@ def test_any_dimension_and_a_saved_policy_gives_the_same_tree(ndim, classifier, 
     assert trees[0].n_merges == graph.n_regions - 1
 
 
+@pytest.mark.compiled
 def test_gold_that_covers_a_part_teaches_what_a_crop_of_it_teaches():
     superpixels, cue, gold = checkerboard((8, 12))
     partial = gold.copy()
@@ -293,6 +297,7 @@ def test_gold_that_covers_a_part_teaches_what_a_crop_of_it_teaches():
     assert np.array_equal(masked.assigned, whole.assigned)
 
 
+@pytest.mark.compiled
 def test_two_volumes_together_are_the_examples_of_both():
     lessons = [checkerboard((8, 8), seed) for seed in (0, 1)]
     graphs = [region_graph(superpixels, cue) for superpixels, cue, _ in lessons]
@@ -305,6 +310,7 @@ def test_two_volumes_together_are_the_examples_of_both():
     assert together.record["examples"] == sum(policy.record["examples"] for policy in alone)
 
 
+@pytest.mark.compiled
 def test_several_golds_of_one_image():
     superpixels, cue, gold = checkerboard((8, 8))
     graph = region_graph(superpixels, cue)
@@ -316,6 +322,7 @@ def test_several_golds_of_one_image():
     assert mixed.record["to_merge"] < mixed.record["examples"]
 
 
+@pytest.mark.compiled
 def test_progress_and_cancel():
     superpixels, cue, gold = checkerboard((12, 12))
     graph = region_graph(superpixels, cue)
@@ -370,6 +377,7 @@ def test_a_policy_for_other_cues_or_bins_is_refused_with_the_difference():
             agglomerate(graph, policy)
 
 
+@pytest.mark.compiled
 def test_extra_examples_are_learned_from_and_checked():
     superpixels, cue, gold = checkerboard((12, 12))
     graph = region_graph(superpixels, cue)
@@ -392,6 +400,7 @@ def test_extra_examples_are_learned_from_and_checked():
             train(graph, gold, extra=bad, **options)
 
 
+@pytest.mark.compiled
 def test_the_same_training_gives_the_same_file(tmp_path):
     superpixels, cue, gold = checkerboard((12, 12))
     graph = region_graph(superpixels, cue)

@@ -50,7 +50,7 @@ def test_each_policy_takes_its_own_tree_alone(graph, learned):
                     create(tree, graph, policy)
 
 
-@examples(40)
+@examples(40, few=6)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
 def test_the_tree_of_a_graph_is_always_taken(seed, n, in_two):
     rng = np.random.default_rng(seed)

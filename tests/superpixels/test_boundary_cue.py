@@ -167,6 +167,7 @@ def test_eigenvalues_equal_those_of_a_general_solver(axes):
     np.testing.assert_allclose(largest_eigenvalue(parts, axes), expected, atol=1e-5)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("kind", "expected"), [("neuropil2d", "dark_ridges"), ("cells2d", "bright_ridges")]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from contextlib import contextmanager
@@ -24,18 +25,20 @@ MOST_FILES = 30
 def files_crossed():
     """Note the files of the package whose functions are called on the main thread."""
     found: set[str] = set()
+    here = f"{PACKAGE}{os.sep}"
 
-    def note(frame, event, _):
-        path = frame.f_code.co_filename
-        if event == "call" and path.startswith(str(PACKAGE)):
-            found.add(str(Path(path).relative_to(PACKAGE)))
+    paths: set[str] = set()
+
+    def note(frame, event, _):  # of calls alone, as no function that traces their lines is returned
+        paths.add(frame.f_code.co_filename)
 
     assert threading.current_thread() is threading.main_thread()
-    sys.setprofile(note)
+    sys.settrace(note)
     try:
         yield found
     finally:
-        sys.setprofile(None)
+        sys.settrace(None)
+        found |= {str(Path(path).relative_to(PACKAGE)) for path in paths if path.startswith(here)}
 
 
 def test_a_merge_by_shift_click_crosses_few_files(viewer, hands):

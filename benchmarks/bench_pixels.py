@@ -15,7 +15,7 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks.peers import bic
-from benchmarks.results import OURS, Goal, Table, below, faster
+from benchmarks.results import OURS, Table, below, faster
 from benchmarks.timing import interleaved, least
 from benchmarks.volumes import data_folder
 from napari_agglo.pixels import FilterBank, LiveTraining, check_classes
@@ -80,9 +80,7 @@ def features(table: Table, name: str, image: Array) -> None:
     if bic is not None:
         entries["bioimage-cpp"] = lambda: bic_features(image)
     times = interleaved(entries, runs=2)
-    goals: tuple[Goal, ...] = faster(times, 5, "bioimage-cpp")
-    if image.ndim == 3:
-        goals += faster(times, 8, "scikit-image")
+    goals = (*faster(times, 5, "bioimage-cpp"), *faster(times, 8, "scikit-image"))
     table.compare(f"features of {name}", times, image.size, "voxels", goals)
 
 

@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from napari_agglo._numba import inlined, kernel
 Array = NDArray[np.float32]
 _TRUNCATE = 4.0  # sigmas, as in scipy
 _OUTER = 0.5  # sigmas: width of the mean that the structure tensor takes, as in ilastik
+_PIECE = 128  # voxels of a line whose features are in the fastest memory at a time
 
 
 def gaussian(sigma: float) -> Array:
@@ -50,16 +51,19 @@ def smooth(
     sigmas: Sequence[float],
     margins: Sequence[int],
     cut: Sequence[int] = (0, 0, 0),
+    out: Array | None = None,
 ) -> Array:
     """Return the middle of a smoothed block: `margins` voxels less on both sides of each axis.
 
     `source` has three axes; a margin is at least the reach of the Gaussian along its axis. `cut` is
-    the number of voxels on both sides of each axis that are not read at all.
+    the number of voxels on both sides of each axis that are not read at all. The result is in
+    `out`, if that is given.
     """
-    less = [2 * (m + c) for m, c in zip(margins, cut, strict=True)]
-    if not any(less) and not any(sigmas):
-        return source
-    out = np.empty([n - one for n, one in zip(source.shape, less, strict=True)], np.float32)
+    if out is None:
+        if not any(margins) and not any(cut) and not any(sigmas):
+            return source
+        less = [2 * (m + c) for m, c in zip(margins, cut, strict=True)]
+        out = np.empty([n - one for n, one in zip(source.shape, less, strict=True)], np.float32)
     # Between two axes there are one page and one line: only the result is in new memory.
     _smooth_block(
         np.ascontiguousarray(source), gaussian(sigmas[0]), gaussian(sigmas[1]),
@@ -165,13 +169,25 @@ class FilterBank:
             The smoothed block, from which the features are computed.
         """
         reach = self.reach(spacing)
+        inner = [n - 2 * r for n, r in zip(block.shape[1:], reach, strict=True)]
+        sigmas = np.array([self.sigmas(scale, spacing) for scale in self.scales])
+        n = self.channels * len(self.scales)
+        rings = [2 * int(sigma > 0) for sigma in sigmas[0]]
+        products = self.axes * (self.axes + 1) // 2 if self.structure else 0
+        filtered = FilteredBlock(
+            self, (inner[0], inner[1], inner[2]),
+            np.empty((n, *(a + b for a, b in zip(inner, rings, strict=True))), np.float32),
+            np.tile(sigmas, (self.channels, 1)),
+            np.empty((n, products, *(inner if products else (1, 1, 1))), np.float32),
+        )  # fmt: skip
         tasks = [
-            pool.submit(self._apply_scale, channel, self.sigmas(scale, spacing), reach)
-            for channel in block
-            for scale in self.scales
+            pool.submit(self._apply_scale, channel, reach, filtered, c * len(self.scales) + k)
+            for c, channel in enumerate(block)
+            for k in range(len(self.scales))
         ]
-        planes, rows, columns = (n - 2 * r for n, r in zip(block.shape[1:], reach, strict=True))
-        return FilteredBlock(self, (planes, rows, columns), [task.result() for task in tasks])
+        for task in tasks:
+            task.result()
+        return filtered
 
     def _needs(self, sigmas: Sequence[float]) -> list[tuple[int, int]]:
         """Return the reach of the Gaussian along each axis, and the margin to leave around."""
@@ -182,45 +198,51 @@ class FilterBank:
         ]  # fmt: skip
 
     def _apply_scale(
-        self, channel: Array, sigmas: tuple[float, ...], reach: tuple[int, ...]
-    ) -> FilteredScale:
+        self, channel: Array, reach: tuple[int, ...], filtered: FilteredBlock, k: int
+    ) -> None:
+        """Write one scale of a channel, the number `k` of all, into a block."""
+        sigmas = tuple(float(sigma) for sigma in filtered.sigmas[k])
         needs = self._needs(sigmas)
         gauss = [one for one, _ in needs]
         margins = [margin for _, margin in needs]
         cut = [r - g - m for r, g, m in zip(reach, gauss, margins, strict=True)]
-        values = smooth(channel, sigmas, gauss, cut)
-        parts = np.zeros((0, 1, 1, 1), np.float32)
-        if self.structure:
-            ring = np.array([int(sigma > 0) for sigma in sigmas])
-            shape = tuple(n - 2 * int(r) for n, r in zip(values.shape, ring, strict=True))
-            products = np.empty((self.axes * (self.axes + 1) // 2, *shape), np.float32)
-            _multiply_slopes(values, np.array(sigmas), ring, products)
-            outer = [_OUTER * sigma for sigma in sigmas]
-            less = [m - int(r) for m, r in zip(margins, ring, strict=True)]
-            parts = np.stack([smooth(product, outer, less) for product in products])
-        return FilteredScale(values, np.array(margins), np.array(sigmas), parts)
-
-
-class FilteredScale(NamedTuple):
-    """A smoothed channel, as kernels read it.
-
-    Its margins are the voxels around the block along each axis; `parts` are the products of the
-    slopes, smoothed (00, 01, 02, 11, 12, 22; two axes: 11, 12, 22), of the block itself.
-    """
-
-    values: Array
-    margins: NDArray[np.int64]
-    sigmas: NDArray[np.float64]
-    parts: Array
+        if not self.structure:
+            smooth(channel, sigmas, gauss, cut, filtered.values[k])
+            return
+        wide = smooth(channel, sigmas, gauss, cut)
+        ring = np.array([int(sigma > 0) for sigma in sigmas])
+        shape = tuple(n - 2 * int(r) for n, r in zip(wide.shape, ring, strict=True))
+        products = np.empty((filtered.parts.shape[1], *shape), np.float32)
+        _multiply_slopes(wide, np.array(sigmas), ring, products)
+        outer = [_OUTER * sigma for sigma in sigmas]
+        less = [m - int(r) for m, r in zip(margins, ring, strict=True)]
+        for product, part in zip(products, filtered.parts[k], strict=True):
+            smooth(product, outer, less, out=part)
+        middle = tuple(slice(one, n - one) for one, n in zip(less, wide.shape, strict=True))
+        filtered.values[k] = wide[middle]
 
 
 @dataclass(frozen=True, eq=False)
 class FilteredBlock:
-    """A block that has been smoothed; it writes the features of any of its rows."""
+    """A block that has been smoothed; it writes the features of any of its rows.
+
+    Attributes
+    ----------
+    values : ndarray
+        (scale, plane, row, column), with one voxel more on both sides of each axis that is
+        filtered along; all scales of the first channel come first.
+    sigmas : ndarray
+        (scale, axis), in voxels.
+    parts : ndarray
+        (scale, product, plane, row, column): the products of the slopes, smoothed (00, 01, 02, 11,
+        12, 22; two axes: 11, 12, 22). None without the structure tensor.
+    """
 
     bank: FilterBank
     shape: tuple[int, int, int]
-    scales: list[FilteredScale]
+    values: Array
+    sigmas: NDArray[np.float64]
+    parts: Array
 
     def features(self, first: int, stop: int, buffer: Array | None = None) -> Array:
         """Return the features of the voxels in rows `first` to `stop` - 1, counted over planes.
@@ -233,10 +255,9 @@ class FilteredBlock:
         if buffer is None or len(buffer) < n:
             buffer = np.empty((n, self.bank.width), np.float32)
         out = buffer[:n]
-        line_of = np.empty((self.bank.width_of_scale, columns), np.float32)
-        for k, scale in enumerate(self.scales):
-            _write_features(scale, rows, columns, first, stop, None if self.bank.axes == 2 else 1,
-                            k * self.bank.width_of_scale, line_of, out)  # fmt: skip
+        line_of = np.empty((self.bank.width, min(columns, _PIECE)), np.float32)
+        _write_features(self.values, self.sigmas, self.parts, rows, columns, first, stop,
+                        None if self.bank.axes == 2 else 1, line_of, out)  # fmt: skip
         return out
 
 
@@ -360,23 +381,14 @@ def _write_eigenvalues(
         out[first + 2, k] = mean + low
 
 
-@kernel
-def _write_features(
-    scale: FilteredScale, rows: Any, columns: Any, first: Any, stop: Any, deep: Any, column: Any,
-    line_of: Any, out: Any,
-) -> None:  # fmt: skip
-    """Write the features of one scale of rows `first` to `stop` - 1. No bounds checking.
-
-    `deep` is 1, or None with two axes: the compiler leaves out what is for three then. Three axes
-    need double precision, because nearly equal eigenvalues do. The features of a line of voxels are
-    computed one after another along memory, in the buffer `line_of` (features, columns), which LLVM
-    makes vector code of, and copied to the places of the voxels then.
-    """
-    values, margins, sigmas, parts = scale
+@inlined
+def _differences_of_line(
+    values: Any, sigmas: Any, plane: Any, row: Any, begin: Any, n: Any, deep: Any, line_of: Any
+) -> None:
+    """Write the features of `n` voxels of a line that are differences of neighbours."""
     sz = np.float64(sigmas[0])
     sy = np.float64(sigmas[1])
     sx = np.float64(sigmas[2])
-    axes = 2 if deep is None else 3
     # Of a plane, differences of neighbours come first, which are exact or nearly so, and no
     # eigenvalue is a small difference of large numbers: single precision is enough, in half of the
     # time. Squares are halved, as the eigenvalues are mean and spread.
@@ -385,85 +397,108 @@ def _write_features(
     square_y = np.float32(0.5 * sy * sy)
     square_x = np.float32(0.5 * sx * sx)
     square_yx = np.float32(0.25 * sy * sx)
+    z = plane if deep is None else plane + deep
+    y = row + 1
+    # Slices begin one voxel before the line, so that the index of a voxel is one more.
+    here = values[z, y, begin : begin + n + 2]
+    north = values[z, y - 1, begin : begin + n + 2]
+    south = values[z, y + 1, begin : begin + n + 2]
+    if deep is not None:
+        over = values[z - deep, y, begin : begin + n + 2]
+        under = values[z + deep, y, begin : begin + n + 2]
+        over_north = values[z - deep, y - 1, begin : begin + n + 2]
+        over_south = values[z - deep, y + 1, begin : begin + n + 2]
+        under_north = values[z + deep, y - 1, begin : begin + n + 2]
+        under_south = values[z + deep, y + 1, begin : begin + n + 2]
+    plain = line_of[0]
+    slope = line_of[1]
+    laplacian = line_of[2]
+    for k in range(n):
+        plain[k] = here[k + 1]
+    if deep is None:
+        # A loop for each feature or two: with more arrays LLVM gives up to tell them apart.
+        highest = line_of[3]
+        lowest = line_of[4]
+        for k in range(n):
+            gy = half_y * (south[k + 1] - north[k + 1])
+            gx = half_x * (here[k + 2] - here[k])
+            slope[k] = math.sqrt(gy * gy + gx * gx)
+        for k in range(n):
+            yy = square_y * ((south[k + 1] - here[k + 1]) + (north[k + 1] - here[k + 1]))
+            xx = square_x * ((here[k + 2] - here[k + 1]) + (here[k] - here[k + 1]))
+            yx = square_yx * ((south[k + 2] - south[k]) - (north[k + 2] - north[k]))
+            spread = math.sqrt((yy - xx) * (yy - xx) + yx * yx)
+            highest[k] = (yy + xx) + spread
+            lowest[k] = (yy + xx) - spread
+        for k in range(n):
+            laplacian[k] = highest[k] + lowest[k]
+    else:
+        for k in range(n):
+            value = np.float64(here[k + 1])
+            up = np.float64(north[k + 1])
+            down = np.float64(south[k + 1])
+            above = np.float64(over[k + 1])
+            below = np.float64(under[k + 1])
+            gz = 0.5 * sz * (below - above)
+            gy = 0.5 * sy * (down - up)
+            gx = 0.5 * sx * (np.float64(here[k + 2]) - here[k])
+            zz = sz * sz * (below + above - 2.0 * value)
+            yy = sy * sy * (down + up - 2.0 * value)
+            xx = sx * sx * (np.float64(here[k + 2]) + here[k] - 2.0 * value)
+            across = np.float64(south[k + 2]) - south[k] - (np.float64(north[k + 2]) - north[k])
+            yx = 0.25 * sy * sx * across
+            across = np.float64(under_south[k + 1]) - under_north[k + 1]
+            zy = 0.25 * sz * sy * (across - (np.float64(over_south[k + 1]) - over_north[k + 1]))
+            across = np.float64(under[k + 2]) - under[k]
+            zx = 0.25 * sz * sx * (across - (np.float64(over[k + 2]) - over[k]))
+            slope[k] = math.sqrt(gz * gz + gy * gy + gx * gx)
+            laplacian[k] = zz + yy + xx
+            _write_eigenvalues(zz, zy, zx, yy, yx, xx, deep, 3, k, line_of)
+
+
+@kernel
+def _write_features(
+    values: Any, sigmas: Any, parts: Any, rows: Any, columns: Any, first: Any, stop: Any,
+    deep: Any, line_of: Any, out: Any,
+) -> None:  # fmt: skip
+    """Write the features of rows `first` to `stop` - 1. No bounds checking.
+
+    `deep` is 1, or None with two axes: the compiler leaves out what is for three then. Three axes
+    need double precision, because nearly equal eigenvalues do. The features of a line of voxels are
+    computed one after another along memory, in the buffer `line_of` (features, columns), which LLVM
+    makes vector code of, and copied to the places of the voxels then: once for all scales, so that
+    a line of `out` goes to memory once.
+    """
+    axes = 2 if deep is None else 3
+    scales = values.shape[0]
+    each = line_of.shape[0] // scales
     to = np.int64(0)
     for line in range(first, stop):
         plane = line // rows
         row = line % rows
-        z = plane + margins[0]
-        y = row + margins[1]
-        # Slices begin at the voxel itself, so that their indices are those of the buffer.
-        left = margins[2] - 1
-        here = values[z, y, left : left + columns + 2]
-        north = values[z, y - 1, left : left + columns + 2]
-        south = values[z, y + 1, left : left + columns + 2]
-        if deep is not None:
-            over = values[z - deep, y, left : left + columns + 2]
-            under = values[z + deep, y, left : left + columns + 2]
-            over_north = values[z - deep, y - 1, left : left + columns + 2]
-            over_south = values[z - deep, y + 1, left : left + columns + 2]
-            under_north = values[z + deep, y - 1, left : left + columns + 2]
-            under_south = values[z + deep, y + 1, left : left + columns + 2]
-        plain = line_of[0]
-        slope = line_of[1]
-        laplacian = line_of[2]
-        for k in range(columns):
-            plain[k] = here[k + 1]
-        if deep is None:
-            # A loop for each feature or two: with more arrays LLVM gives up to tell them apart.
-            highest = line_of[3]
-            lowest = line_of[4]
-            for k in range(columns):
-                gy = half_y * (south[k + 1] - north[k + 1])
-                gx = half_x * (here[k + 2] - here[k])
-                slope[k] = math.sqrt(gy * gy + gx * gx)
-            for k in range(columns):
-                yy = square_y * ((south[k + 1] - here[k + 1]) + (north[k + 1] - here[k + 1]))
-                xx = square_x * ((here[k + 2] - here[k + 1]) + (here[k] - here[k + 1]))
-                yx = square_yx * ((south[k + 2] - south[k]) - (north[k + 2] - north[k]))
-                spread = math.sqrt((yy - xx) * (yy - xx) + yx * yx)
-                highest[k] = (yy + xx) + spread
-                lowest[k] = (yy + xx) - spread
-            for k in range(columns):
-                laplacian[k] = highest[k] + lowest[k]
-        else:
-            for k in range(columns):
-                value = np.float64(here[k + 1])
-                up = np.float64(north[k + 1])
-                down = np.float64(south[k + 1])
-                above = np.float64(over[k + 1])
-                below = np.float64(under[k + 1])
-                gz = 0.5 * sz * (below - above)
-                gy = 0.5 * sy * (down - up)
-                gx = 0.5 * sx * (np.float64(here[k + 2]) - here[k])
-                zz = sz * sz * (below + above - 2.0 * value)
-                yy = sy * sy * (down + up - 2.0 * value)
-                xx = sx * sx * (np.float64(here[k + 2]) + here[k] - 2.0 * value)
-                across = np.float64(south[k + 2]) - south[k] - (np.float64(north[k + 2]) - north[k])
-                yx = 0.25 * sy * sx * across
-                across = np.float64(under_south[k + 1]) - under_north[k + 1]
-                zy = 0.25 * sz * sy * (across - (np.float64(over_south[k + 1]) - over_north[k + 1]))
-                across = np.float64(under[k + 2]) - under[k]
-                zx = 0.25 * sz * sx * (across - (np.float64(over[k + 2]) - over[k]))
-                slope[k] = math.sqrt(gz * gz + gy * gy + gx * gx)
-                laplacian[k] = zz + yy + xx
-                _write_eigenvalues(zz, zy, zx, yy, yx, xx, deep, 3, k, line_of)
-        if parts.shape[0] > 0:
-            for k in range(columns):
-                last = parts.shape[0] - 1
-                d = np.float64(parts[last - 2, plane, row, k])
-                e = np.float64(parts[last - 1, plane, row, k])
-                f = np.float64(parts[last, plane, row, k])
-                if deep is None:
-                    _write_eigenvalues(0.0, 0.0, 0.0, d, e, f, deep, 3 + axes, k, line_of)
-                else:
-                    a = np.float64(parts[0, plane, row, k])
-                    b = np.float64(parts[1, plane, row, k])
-                    c = np.float64(parts[2, plane, row, k])
-                    _write_eigenvalues(a, b, c, d, e, f, deep, 3 + axes, k, line_of)
-        for k in range(columns):
-            for feature in range(line_of.shape[0]):
-                out[to + k, column + feature] = line_of[feature, k]
-        to += columns
+        for begin in range(0, columns, line_of.shape[1]):
+            n = min(np.int64(line_of.shape[1]), columns - begin)
+            for scale in range(scales):
+                own = line_of[scale * each : (scale + 1) * each]
+                _differences_of_line(values[scale], sigmas[scale], plane, row, begin, n, deep, own)
+                if parts.shape[1] > 0:
+                    last = parts.shape[1] - 1
+                    part = parts[scale, :, plane, row, begin : begin + n]
+                    for k in range(n):
+                        d = np.float64(part[last - 2, k])
+                        e = np.float64(part[last - 1, k])
+                        f = np.float64(part[last, k])
+                        if deep is None:
+                            _write_eigenvalues(0.0, 0.0, 0.0, d, e, f, deep, 3 + axes, k, own)
+                        else:
+                            a = np.float64(part[0, k])
+                            b = np.float64(part[1, k])
+                            c = np.float64(part[2, k])
+                            _write_eigenvalues(a, b, c, d, e, f, deep, 3 + axes, k, own)
+            for k in range(n):
+                for feature in range(line_of.shape[0]):
+                    out[to + k, feature] = line_of[feature, k]
+            to += n
 
 
 @kernel

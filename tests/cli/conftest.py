@@ -1,12 +1,35 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import tifffile
 
 from napari_agglo.cli import _terminal, main
+from napari_agglo.errors import alternatives
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The line that a refused command prints, and the error behind it; ``text in refusal``."""
+
+    line: str
+    error: Exception
+
+    def __contains__(self, text):
+        return text in self.line
+
+    @property
+    def argument(self):
+        """The argument that was refused."""
+        return self.error.argument
+
+    @property
+    def remedies(self):
+        """The ways out, each by itself."""
+        return alternatives(self.error.remedy)
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +51,16 @@ def run(capsys):
 
 
 @pytest.fixture
-def refused(run):
-    """Run the command line, which must end with status 2 and one line; return the line."""
+def refused(run, monkeypatch):
+    """Run the command line, which must end with status 2 and one line; return the refusal."""
+    errors = []
+    fail = _terminal.Console.fail
+
+    def note(console, error, image=""):
+        errors.append(error)
+        return fail(console, error, image)
+
+    monkeypatch.setattr(_terminal.Console, "fail", note)
 
     def call(*arguments):
         status, _, message = run(*arguments)
@@ -37,7 +68,7 @@ def refused(run):
         assert message.count("\n") == 1
         assert message.startswith("napari-agglo: ")
         assert "Traceback" not in message
-        return message
+        return Refusal(message, errors[-1])
 
     return call
 

@@ -24,7 +24,8 @@ def test_the_story_of_a_run(run, refused, tmp_path):
     plan = json.loads(out)
     assert (plan["voxels"], plan["blocks"]) == (12000, 1)
     assert not folder.exists(), "a dry run writes nothing"
-    assert "make one first" in refused("blocks", "run", folder)
+    message = refused("blocks", "run", folder)
+    assert (message.argument, "napari-agglo blocks plan" in message) == ("folder", True)
     assert run(*words, "--block", "64,50", "--threshold", "0.3")[0] == 0
     status, out, _ = run("blocks", "run", folder, "--part", "2/2", "--json")
     assert json.loads(out)["done"] == {"cut": 3}
@@ -40,15 +41,16 @@ def test_the_story_of_a_run(run, refused, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "argument", "named"),
     [
-        (("--memory", "much"), "not a size such as 4GB"),
-        (("--block", "0,5"), "not a number of voxels"),
-        (("--policy", "median"), "--policy"),
-        (("--gold", "missing.zarr"), "does not exist"),
+        (("--memory", "much"), None, ["--memory", "'much'", "4GB"]),
+        (("--block", "0,5"), None, ["--block", "'0,5'"]),
+        (("--policy", "median"), "policy", ["--policy mean"]),
+        (("--gold", "missing.zarr"), "source", ["missing.zarr"]),
     ],
 )
-def test_refusals(refused, tmp_path, option, words):
+def test_refusals(refused, tmp_path, option, argument, named):
     tifffile.imwrite(tmp_path / "b.tif", np.zeros((20, 20), np.float32))
     message = refused("blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif", *option)
-    assert words in message
+    assert message.argument == argument
+    assert all(words in message for words in named), message

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from napari_agglo.errors import Advice, SetOption
 from napari_agglo.volumes import open_volume
 
 PIPELINE = ["--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
@@ -55,7 +57,7 @@ def test_oversegment_each_of_a_folder(run, files):
     assert (status, err) == (0, "")
     assert sorted(os.listdir("out")) == ["a.tif", "b.tif"]
     assert read("out/a.tif").shape == (4, 6)
-    assert "out/b.tif: 1 superpixel\n" in out
+    assert re.search(r"^out/b.tif: 1 ", out, re.MULTILINE)
 
 
 def test_oversegment_a_folder_as_a_stack(run, files):
@@ -68,10 +70,14 @@ def test_oversegment_a_folder_as_a_stack(run, files):
 
 def test_oversegment_refuses(refused, files):
     message = refused("oversegment", "boundary8.tif", "-o", "s.tif")
-    assert "boundary8.tif is uint8" in message
-    assert "--range 0:255, or add --range 255:0 if dark is boundary" in message
-    assert "must end in one of" in refused("oversegment", "boundary.tif", "-o", "s.jpg")
-    assert "must be a folder" in refused("oversegment", "boundary.tif", "--each", "-o", "out")
+    assert message.argument == "boundary"
+    assert [one.value for one in message.remedies] == [(0, 255), (255, 0)]
+    assert all(words in message for words in ("boundary8.tif", "--range 0:255", "--range 255:0"))
+    message = refused("oversegment", "boundary.tif", "-o", "s.jpg")
+    assert (message.argument, message.remedies) == ("-o", (Advice("add .tif"),))
+    message = refused("oversegment", "boundary.tif", "--each", "-o", "out")
+    assert message.argument == "BOUNDARY"
+    assert all(words in message for words in ("boundary.tif", "--each", '"maps/*.tif"'))
     assert not os.path.exists("s.tif")
     assert not os.path.exists("out")
 
@@ -81,7 +87,7 @@ def test_segment(run, files):
         "segment", *PIPELINE, "--threshold", "0.4", "-o", "l.tif", "--tree", "tree.csv"
     )
     assert (status, err) == (0, "")
-    assert out == "l.tif: 4 superpixels, 3 segments at threshold 0.4\n"
+    assert re.findall(r"l.tif|[\d.]+", out) == ["l.tif", "4", "3", "0.4"]
     labels = read("l.tif")
     assert labels[0].tolist() == [1] * 6
     assert labels[3].tolist() == [3, 3, 3, 4, 4, 4]
@@ -92,7 +98,8 @@ def test_segment(run, files):
 
 def test_the_default_threshold_is_a_half_and_cues_may_go_without_a_name(run, files):
     arguments = ["--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
-    assert run("segment", *arguments, "-o", "l.tif")[1].endswith("3 segments at threshold 0.5\n")
+    _, out, _ = run("segment", *arguments, "-o", "l.tif")
+    assert re.findall(r"[\d.]+", out)[-2:] == ["3", "0.5"]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +128,11 @@ def test_segment_by_another_method_than_a_threshold(run, files, method):
 
 def test_options_of_methods_that_do_not_fit_are_refused(refused, files):
     message = refused("segment", *PIPELINE, "--method", "none", "-o", "l.tif")
-    assert "'threshold', 'adaptive', 'multicut'" in message
-    assert "--method multicut" in refused("segment", *PIPELINE, "--beta", "0.4", "-o", "l.tif")
+    assert message.argument == "method"
+    assert all(f"'{name}'" in message for name in ("threshold", "adaptive", "multicut"))
+    message = refused("segment", *PIPELINE, "--beta", "0.4", "-o", "l.tif")
+    assert message.remedies == (SetOption("method", "multicut"),)
+    assert "--method multicut" in message
 
 
 def test_segment_at_random_is_repeatable(run, files):
@@ -138,8 +148,8 @@ def test_segment_across_dams(run, files):
     tifffile.imwrite("dammed.tif", superpixels)
     tifffile.imwrite("low.tif", np.full((2, 5), 0.1, np.float32))
     arguments = ["segment", "--superpixels", "dammed.tif", "--cues", "low.tif", "-o", "l.tif"]
-    assert "2 segments" in run(*arguments)[1]
-    assert "2 superpixels, 1 segment at" in run(*arguments, "--dams")[1]
+    assert re.findall(r" \d+ ", run(*arguments)[1]) == [" 2 ", " 2 "]
+    assert re.findall(r" \d+ ", run(*arguments, "--dams")[1]) == [" 2 ", " 1 "]
 
 
 def test_segment_each_of_a_folder(run, refused, files):
@@ -153,37 +163,45 @@ def test_segment_each_of_a_folder(run, refused, files):
     assert sorted(os.listdir("l")) == ["one.tif", "two.tif"]
     assert sorted(os.listdir("t")) == ["one.csv", "two.csv"]
     os.remove("b/two.tif")
-    assert "--cues boundary b has no two" in refused(*arguments, "-o", "again")
+    message = refused(*arguments, "-o", "again")
+    assert message.argument == "each"
+    assert re.search(r"--cues boundary b .*two", message.line)
     assert not os.path.exists("again")
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "argument", "named"),
     [
-        (["--policy", "p.npz"], "There is no policy file p.npz; train a policy"),
-        (["--policy", "boundary.npz"], "There is no policy file"),
-        (["--policy", "median"], "mean, random or oriented mean"),
-        (["--range", "mito=0:1"], "the cues are boundary"),
-        (["--cues", "boundary=gold.tif"], "two images called 'boundary'"),
+        (["--policy", "p.npz"], "path", ["p.npz", "train"]),
+        (["--policy", "boundary.npz"], "path", ["boundary.npz"]),
+        (["--policy", "median"], "policy", ["--policy", "mean", "random", "oriented mean"]),
+        (["--range", "mito=0:1"], "ranges", ["--range", "'mito'", "boundary"]),
+        (["--cues", "boundary=gold.tif"], "cues", ["--cues", "'boundary'", "gold.tif"]),
         (
             ["--cues", "mito=gold.tif"],
-            "add --range mito=0:65535, or add --range mito=65535:0 if dark is boundary",
+            "cues['mito']",
+            ["gold.tif", "--range mito=0:65535", "--range mito=65535:0"],
         ),
-        (["--spacing", "1,1,1"], "not 3 (1, 1, 1); add --spacing 1,1"),
-        (["--superpixels", "boundary.tif"], "boundary.tif must hold integer labels, not float32"),
-        (["--seed", "-1"], "--seed must be a whole number from 0"),
-        (["--tree", "no/tree.csv"], "there is no folder"),
+        (["--spacing", "1,1,1"], "spacing", ["(1, 1, 1)", "--spacing 1,1 "]),
+        (["--superpixels", "boundary.tif"], "superpixels", ["boundary.tif", "float32"]),
+        (["--seed", "-1"], "seed", ["--seed 0"]),
+        (["--tree", "no/tree.csv"], "--tree", ["no/tree.csv"]),
     ],
 )
-def test_segment_refuses(refused, files, change, words):
+def test_segment_refuses(refused, files, change, argument, named):
     before = sorted(os.listdir())
-    assert words in refused("segment", *PIPELINE, "-o", "l.tif", *change)
+    message = refused("segment", *PIPELINE, "-o", "l.tif", *change)
+    assert message.argument == argument
+    assert message.remedies
+    assert all(words in message for words in named), message
     assert sorted(os.listdir()) == before
 
 
 def test_the_mean_of_which_cue(refused, run, files):
     arguments = ["--superpixels", "superpixels.tif", "--cues", "mito=boundary.tif", "-o", "l.tif"]
-    assert "needs a cue called boundary, not only mito" in refused("segment", *arguments)
+    message = refused("segment", *arguments)
+    assert message.remedies == (SetOption("cues", None, "boundary"),)
+    assert all(words in message for words in ("mito", "--cues boundary=FILE"))
     assert run("segment", *arguments, "--policy", "random")[0] == 0
 
 
@@ -224,8 +242,10 @@ def test_breakdown(run, refused, files):
     assert (rows[0]["kind"], rows[0]["id"], rows[0]["pieces"]) == ("false split", "5", "2")
     assert float(rows[0]["contribution"]) == pytest.approx(12 / 21)
     assert len(rows) == 3 + 4  # gold segments and segments
-    assert "would replace" in refused(*arguments, "gold.tif")
-    assert "there is no folder" in refused(*arguments, "no/e.csv")
+    message = refused(*arguments, "gold.tif")
+    assert (message.argument, "--gold gold.tif" in message) == ("--breakdown", True)
+    message = refused(*arguments, "no/e.csv")
+    assert (message.argument, "no/e.csv" in message) == ("--breakdown", True)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +258,14 @@ def test_curve_as_plot(run, files, name, begin):
 
 def test_a_plot_is_refused_before_the_work(refused, files):
     curve = ["curve", *PIPELINE, "--gold", "gold.tif", "-o", "c.csv"]
-    assert "must end in one of .png, .svg, .pdf" in refused(*curve, "--plot", "c.jpg")
-    assert "there is no folder" in refused(*curve, "--plot", "no/c.png")
+    message = refused(*curve, "--plot", "c.jpg")
+    assert (message.argument, ".png, .svg, .pdf" in message) == ("--plot", True)
+    message = refused(*curve, "--plot", "no/c.png")
+    assert (message.argument, "no/c.png" in message) == ("--plot", True)
     shutil.copy("gold.tif", "gold.png")
     read = ["curve", *PIPELINE, "--gold", "gold.png", "--plot", "gold.png"]
-    assert "would replace --gold gold.png" in refused(*read)
+    message = refused(*read)
+    assert (message.argument, "--gold gold.png" in message) == ("--plot", True)
     assert not os.path.exists("c.csv")
 
 
@@ -262,7 +285,7 @@ def test_curve(run, files):
     # the upper wall has a mean of 0.2, as bytes of 26 and 77: (26 + 77) / 2 / 255
     assert lines[-4].split() == ["best", "0.3", "3", "0.000", "0.000", "0.000"]
     assert lines[-3].split() == ["asked", "0.5", "3", "0.000", "0.000", "0.000"]
-    assert lines[-1] == "21 annotated voxels compared; errors in bits"
+    assert lines[-1].startswith("21 ")
     with open("curve.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[0]["threshold"] == "-inf"

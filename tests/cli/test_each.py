@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tifffile
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import Advice, InvalidInput
 from napari_agglo.volumes import open_volume
 
 
@@ -31,11 +31,16 @@ SEGMENT = ["segment", "--each", "--superpixels", "s", "--cues", "boundary=b"]
 
 def test_an_input_folder_is_never_written_to(refused, folders):
     before = Path("b/one.tif").read_bytes()
-    assert "is read from" in refused("oversegment", "--each", "b", "-o", "b")
-    assert "is read from" in refused("oversegment", "--each", "b", "-o", "./s/../b/")
-    assert "is read from" in refused(*SEGMENT, "-o", "s")
-    assert "is read from" in refused(*SEGMENT, "-o", "l", "--tree", "b")
-    assert "would replace" in refused("oversegment", "--each", "b/*.tif", "-o", "b")
+    for command, output, read in (
+        (["oversegment", "--each", "b", "-o", "b"], "-o", "BOUNDARY"),
+        (["oversegment", "--each", "b", "-o", "./s/../b/"], "-o", "BOUNDARY"),
+        ([*SEGMENT, "-o", "s"], "-o", "--superpixels"),
+        ([*SEGMENT, "-o", "l", "--tree", "b"], "--tree", "--cues boundary"),
+        (["oversegment", "--each", "b/*.tif", "-o", "b"], "-o", "b/one.tif"),
+    ):
+        message = refused(*command)
+        assert message.argument == output
+        assert read in message
     assert Path("b/one.tif").read_bytes() == before
     assert not os.path.exists("l")
 
@@ -48,9 +53,10 @@ def test_a_bad_file_does_not_undo_the_others(run, folders):
     assert sorted(os.listdir("out")) == ["one.tif", "two.tif"]
     assert out.count("superpixel") == 2
     first, second, last = err.splitlines()
-    assert first.startswith("napari-agglo: b/bad.tif must be in [0, 1]")
+    assert first.startswith("napari-agglo: b/bad.tif ")
+    assert "--range 0:255" in first
     assert "b/worse.tif" in second
-    assert last == "napari-agglo: 2 of 4 done; failed: bad, worse"
+    assert all(words in last for words in ("2 of 4", "bad, worse"))
 
 
 def test_a_fault_of_ours_in_one_is_told_and_is_status_1(run, folders, monkeypatch):
@@ -66,8 +72,10 @@ def test_a_fault_of_ours_in_one_is_told_and_is_status_1(run, folders, monkeypatc
     monkeypatch.setattr(superpixels, "oversegment", faulty)
     status, _, err = run("oversegment", "--each", "b", "-o", "out")
     assert status == 1
-    assert err.startswith("napari-agglo: one: unexpected ZeroDivisionError")
-    assert err.endswith("1 of 2 done; failed: one\n")
+    first, last = err.splitlines()
+    assert first.startswith("napari-agglo: one: ")
+    assert "ZeroDivisionError" in first
+    assert all(words in last for words in ("1 of 2", "one"))
     assert os.listdir("out") == ["two.tif"]
 
 
@@ -84,7 +92,8 @@ def test_an_interrupt_keeps_what_is_done(run, folders, monkeypatch):
     monkeypatch.setattr(superpixels, "oversegment", interrupted)
     status, _, err = run("oversegment", "--each", "b", "-o", "out")
     assert status == 130
-    assert err == "napari-agglo: interrupted; 1 of 2 done and kept\n"
+    assert err.count("\n") == 1
+    assert "1 of 2" in err
     assert os.listdir("out") == ["one.tif"]
 
 
@@ -101,15 +110,16 @@ def test_only_its_own_file_is_replaced(run, folders):
 def test_one_name_twice(refused, folders):
     shutil.copy("boundary.tif", "b/one.tiff")
     message = refused("oversegment", "--each", "b", "-o", "out")
-    assert "b/one.tif and b/one.tiff have one name" in message
+    assert message.argument == "BOUNDARY"
+    assert all(name in message for name in ("b/one.tif ", "b/one.tiff", '"b/*.tiff"'))
     assert not os.path.exists("out")
 
 
 def test_names_that_one_folder_lacks_are_listed_both_ways(refused, folders):
     os.rename("b/two.tif", "b/three.tif")
     message = refused(*SEGMENT, "-o", "l")
-    assert "--superpixels s has no three" in message
-    assert "--cues boundary b has no two" in message
+    assert message.argument == "each"
+    assert re.search(r"--superpixels s .*three.*--cues boundary b .*two", message.line)
 
 
 def test_patterns(run, folders):
@@ -140,7 +150,9 @@ def test_patterns_with_a_key_or_over_folders(run, files):
 
 def test_all_that_is_read_is_taken(run, refused, files):
     os.mkdir("none")
-    suffixes = re.search(r"\((.*?)\)", refused("oversegment", "--each", "none", "-o", "out"))[1]
+    suffixes = re.search(r"\((.*?)\)", refused("oversegment", "--each", "none", "-o", "out").line)[
+        1
+    ]
     suffixes = suffixes.split(", ")
     with pytest.raises(InvalidInput) as caught:
         open_volume("none")
@@ -154,30 +166,31 @@ def test_all_that_is_read_is_taken(run, refused, files):
         Path("in", name).touch()
     names = [*sorted(map(str, range(len(suffixes)))), "image"]
     last = run("oversegment", "--each", "in", "-o", "out")[2].splitlines()[-1]
-    assert last == f"napari-agglo: 0 of {len(names)} done; failed: {', '.join(names)}"
+    assert all(words in last for words in (f"0 of {len(names)} ", f": {', '.join(names)}"))
 
 
 @pytest.mark.parametrize(
-    ("text", "remedy"),
-    [
-        ("no", "give one such as"),
-        ("*/*.tif", "put it for the image's name"),
-        ("empty", "name a folder with some"),
-        ("x*.tif", "name a folder with some"),
-    ],
+    ("text", "named"),
+    [("no", '"maps/*.tif"'), ("*/*.tif", "one *"), ("empty", ".tif"), ("x*.tif", ".tif")],
 )
-def test_what_is_no_set_of_images(refused, folders, text, remedy):
+def test_what_is_no_set_of_images(refused, folders, text, named):
     os.mkdir("empty")
     message = refused("evaluate", "--each", "s", "--gold", text)
-    assert message.startswith(f"napari-agglo: --gold {text}: ")
-    assert remedy in message
+    assert message.argument == "--gold"
+    assert message.remedies
+    prefix = f"napari-agglo: --gold {text}: "
+    assert message.line.startswith(prefix)
+    assert named in message.line.removeprefix(prefix)
 
 
 def test_the_tree_is_a_folder_too(refused, folders):
     message = refused(*SEGMENT, "-o", "l", "--tree", "tree.csv")
-    assert "--tree tree.csv: this names a folder, but looks like a file" in message
-    assert "names a folder" in refused(*SEGMENT, "-o", "l.tif")
-    assert "this is a file" in refused("oversegment", "--each", "b", "-o", _file("taken"))
+    assert (message.argument, message.remedies) == ("--tree", (Advice("drop the .csv"),))
+    message = refused(*SEGMENT, "-o", "l.tif")
+    assert (message.argument, message.remedies) == ("-o", (Advice("drop the .tif"),))
+    message = refused("oversegment", "--each", "b", "-o", _file("taken"))
+    assert message.argument == "-o"
+    assert "taken" in message
 
 
 def _file(name):
@@ -204,9 +217,10 @@ def test_evaluate_each_with_a_bad_one(run, folders):
     tifffile.imwrite("g/one.tif", np.zeros((4, 6), np.uint8))
     status, out, err = run("evaluate", "--each", "s", "--gold", "g")
     assert status == 2
-    assert "no voxel to compare" in err
+    first, last = err.splitlines()
+    assert "g/one.tif" in first.replace(os.sep, "/")
     assert out.splitlines()[-1].startswith("mean")
-    assert "1 of 2 done; failed: one" in err
+    assert all(words in last for words in ("1 of 2", "one"))
 
 
 def test_curve_each(run, folders):
@@ -216,7 +230,7 @@ def test_curve_each(run, folders):
     rows = [line.split() for line in out.splitlines()]
     assert rows[1] == ["one", "21", "0.571", "0.571", "0.000", "0.3"]
     assert rows[3] == ["mean", "21.000", "0.571", "0.571", "0.000"]
-    assert out.splitlines()[-1] == "Best threshold for all: 0.3, mean VI 0.000 bits"
+    assert all(number in out.splitlines()[-1] for number in (" 0.3,", " 0.000 "))
     with open("curves/one.csv", newline="") as file:
         assert [row["segments"] for row in csv.DictReader(file)][:2] == ["4", "3"]
     report = json.loads(run(*arguments, "--json")[1])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from napari_agglo.errors import Advice
+
 SAMPLE = ["sample", "cells2d", "-o", "out"]
 CUES = ("boundary", "brightness", "nucleus", "texture")
 FILES = [*(f"cue_{name}.tif" for name in CUES), "gold.tif", "image.tif"]
@@ -79,8 +81,8 @@ def test_only_files_of_the_same_name_are_replaced(run, last_step):
 def test_a_file_is_no_folder(refused, last_step):
     Path("out").write_text("mine")
     message = refused(*SAMPLE)
-    assert message.startswith("napari-agglo: -o out: ")
-    assert "name a folder" in message
+    assert (message.argument, message.remedies) == ("-o", (Advice("name a folder"),))
+    assert message.line.startswith("napari-agglo: -o out: ")
     assert Path("out").read_text() == "mine"
 
 
@@ -88,5 +90,7 @@ def test_names_that_labels_can_have(run, refused, files):
     for name in ("a.tif", "a.TIFF", "a.ome.zarr", "a.h5:seg", "a.npz"):
         assert run("oversegment", "boundary.tif", "-o", name)[0] == 0
         assert os.path.exists(name.partition(":")[0])
-    assert "add .tif" in refused("oversegment", "boundary.tif", "-o", "a.jpg")
-    assert "make it first" in refused("oversegment", "boundary.tif", "-o", "no/a.tif")
+    message = refused("oversegment", "boundary.tif", "-o", "a.jpg")
+    assert (message.argument, message.remedies) == ("-o", (Advice("add .tif"),))
+    message = refused("oversegment", "boundary.tif", "-o", "no/a.tif")
+    assert (message.argument, "-o no/a.tif" in message) == ("-o", True)

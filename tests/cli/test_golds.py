@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 
 import h5py
@@ -36,7 +37,7 @@ def test_evaluate(run, two):
     both = measures(*two)
     assert both == {name: pytest.approx((one[name] + other[name]) / 2) for name in one}
     _, out, _ = run("evaluate", *two, "superpixels.tif")  # the labels may come last
-    assert "voxels       16.5000" in out
+    assert ["voxels", "16.5000"] in [line.split() for line in out.splitlines()]
 
 
 def test_edits_of_small_overlaps_are_none(run, refused, files):
@@ -44,8 +45,8 @@ def test_edits_of_small_overlaps_are_none(run, refused, files):
     assert json.loads(run(*arguments, "6")[1])["edit_distance"] == 1
     assert json.loads(run(*arguments, "7")[1])["edit_distance"] == 0
     message = refused(*arguments, "0")
-    assert "--min-overlap must be a whole number of 1 or more" in message
-    assert "add --min-overlap 1" in message
+    assert message.argument == "min_overlap"
+    assert "--min-overlap 1" in message
 
 
 def test_the_breakdown_is_of_the_first_and_only_written_if_all_are_good(run, refused, two):
@@ -53,7 +54,8 @@ def test_the_breakdown_is_of_the_first_and_only_written_if_all_are_good(run, ref
     with open("e.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 3 + 4
     arguments = ["evaluate", "superpixels.tif", *two, "--gold", "none.tif", "--breakdown", "f.csv"]
-    assert "none.tif have no voxel to compare" in refused(*arguments)
+    message = refused(*arguments)
+    assert (message.argument, "none.tif" in message) == ("gold[2]", True)
     assert not os.path.exists("f.csv")
 
 
@@ -64,10 +66,9 @@ def test_curve(run, refused, two):
     expected = (vi("--gold", "gold.tif") + vi("--gold", "other.tif")) / 2
     assert vi("--gold", "gold.tif", "other.tif") == vi(*two) == pytest.approx(expected)
     out = run("curve", *PIPELINE, *two)[1]
-    assert out.endswith(
-        "21 annotated voxels compared; errors in bits, means over 2 gold standards\n"
-    )
-    assert "none.tif is 0 everywhere" in refused("curve", *PIPELINE, *two, "--gold", "none.tif")
+    assert re.findall(r"\d+", out.splitlines()[-1]) == ["21", "2"]  # voxels, gold standards
+    message = refused("curve", *PIPELINE, *two, "--gold", "none.tif")
+    assert (message.argument, "none.tif" in message) == ("gold[2]", True)
 
 
 def test_each(run, two):
@@ -109,6 +110,5 @@ def test_a_gold_of_another_crop_is_noticed(run, files):
     assert status == 0
     assert "vi" in out
     assert err.count("\n") == 1
-    assert "begins at voxel (0, 100) of its volume" in err
-    assert "at (0, 120)" in err
+    assert all(place in err for place in ("(0, 100)", "(0, 120)"))
     assert run(*command, "same.h5")[2] == run(*command, "gold.tif")[2] == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,8 @@ def test_a_mapping_makes_a_label_image_with_its_record(run, mapping, file):
 def test_superpixels_that_a_mapping_does_not_have(run, refused, mapping):
     Path("part.json").write_text(json.dumps({"classes": [[1, 2]]}))
     words = ("mapping", "part.json", "--superpixels", "superpixels.tif", "-o", "labels.tif")
-    assert "--unmapped keep" in refused(*words, "--unmapped", "refuse")
+    message = refused(*words, "--unmapped", "refuse")
+    assert (message.argument, "--unmapped keep" in message) == ("mapping", True)
     assert run(*words, "--unmapped", "zero")[0] == 0
     assert set(np.unique(tifffile.imread("labels.tif"))) == {0, 1}
     assert run(*words)[0] == 0
@@ -75,7 +77,7 @@ def test_a_session_starts_from_labels_of_another_tool(run, mapping):
     more = ("--superpixels", "superpixels.tif", "--cues", "boundary.tif")
     status, _, err = run("session", "create", "fine.agglo", *words, *more)
     assert status == 0
-    assert "4 superpixels into 6" in err
+    assert re.search(r"\b4\b.*\b6\b", err)
     for name in ("alone.agglo", "fine.agglo"):
         with agglo.Session.open(name, read_only=True) as session:
             assert same_partition(session.labels(), theirs)
@@ -93,8 +95,9 @@ def test_a_session_of_superpixels_and_cues_starts_with_the_policy(run, files):
 def test_options_that_are_not_enough_are_refused(refused, mapping):
     assert "--superpixels" in refused("session", "create", "a.agglo")
     assert "--cues" in refused("session", "create", "a.agglo", "--superpixels", "superpixels.tif")
-    assert "not allowed with" in refused(
+    both = refused(
         "session", "create", "a.agglo", "--superpixels", "superpixels.tif",
         "--mapping", "mapping.json", "--segmentation", "gold.tif",
     )  # fmt: skip
+    assert all(option in both for option in ("--mapping", "--segmentation"))
     assert not Path("a.agglo").exists()

@@ -12,6 +12,7 @@ import pytest
 import tifffile
 
 from napari_agglo import evaluate
+from napari_agglo.errors import PickIndex, SetOption
 from napari_agglo.volumes import open_volume, write_labels
 
 PYTHON = ("np.", "scipy", "astype", "Volume(", "ranges=", "value_range", "nan=", "seed=", "`", "[.")
@@ -36,8 +37,11 @@ def segment(superpixels="superpixels.tif", cue="boundary.tif", *more):
 def test_floats_to_255(refused, files):
     save("prob.tif", 200 * BOUNDARY)
     message = refused(*segment(cue="prob.tif"))
-    assert message.startswith("napari-agglo: prob.tif must be in [0, 1]")
-    assert "add --range boundary=0:255, or add --range boundary=255:0 if dark" in message
+    assert message.argument == "cues['boundary']"
+    assert [one.value for one in message.remedies] == [(0, 255), (255, 0)]
+    assert all(words in message for words in ("prob.tif", "[0, 1]"))
+    assert "--range boundary=0:255" in message
+    assert "--range boundary=255:0" in message
     assert "--range 0:255" in refused("oversegment", "prob.tif", "-o", "out.tif")
     mito = segment("superpixels.tif", "mito=prob.tif", "--policy", "random")
     assert "--range mito=0:255" in refused(*mito)
@@ -52,14 +56,15 @@ def test_0_to_255_is_for_bytes_alone(refused, files, dtype):
     ):
         assert "--range" in message
         assert "map.tif" in message
-        assert "255" not in message.replace("65535", "")
+        assert "255" not in message.line.replace("65535", "")
         assert not any(word in message for word in PYTHON), message
 
 
 def test_not_a_number(run, refused, files):
     save("nan.tif", WITH_NAN)
     message = refused(*segment(cue="nan.tif"))
-    assert "nan.tif has" in message
+    assert message.argument == "cues['boundary']"
+    assert "nan.tif" in message
     assert "--nan boundary" in message
     assert run(*segment(cue="nan.tif"), "--nan", "boundary")[0] == 0
     assert "--nan boundary" in refused("oversegment", "nan.tif", "-o", "o.tif")
@@ -70,8 +75,11 @@ def test_an_axis_too_many(run, refused, files):
     save("extra.tif", BOUNDARY[None])
     with h5py.File("extra.h5", "w") as file:
         file["a"] = BOUNDARY[None, None]
-    assert "pick an index, e.g. extra.tif:0=0" in refused(*segment(cue="extra.tif"))
-    assert "pick indices, e.g. extra.h5:a,0=0,1=0" in refused(*segment(cue="extra.h5:a"))
+    one, two = refused(*segment(cue="extra.tif")), refused(*segment(cue="extra.h5:a"))
+    assert PickIndex((0,), 3) in one.remedies
+    assert "extra.tif:0=0" in one
+    assert PickIndex((0, 1), 4) in two.remedies
+    assert "extra.h5:a,0=0,1=0" in two
     assert run(*segment(cue="extra.tif:0=0"))[0] == 0
     assert run(*segment(cue="extra.h5:a,0=0,1=0"))[0] == 0
     save("labels.npy.tif", LABELS[None])
@@ -80,9 +88,10 @@ def test_an_axis_too_many(run, refused, files):
 
 def test_colours(run, refused, files):
     np.save("rgb.npy", np.stack([BOUNDARY] * 3, axis=-1))
-    assert "convert it to grey, or pick an index, e.g. rgb.npy:2=0" in refused(
-        *segment(cue="rgb.npy")
-    )
+    message = refused(*segment(cue="rgb.npy"))
+    assert PickIndex((2,), 3) in message.remedies
+    assert len(message.remedies) == 2, "grey is the other way out"
+    assert "rgb.npy:2=0" in message
     assert run(*segment(cue="rgb.npy:2=0"))[0] == 0
     np.save("rgb8.npy", np.zeros((4, 6, 3), np.uint8))
     message = refused("oversegment", "rgb8.npy", "-o", "o.tif", "--range", "0:255")
@@ -93,13 +102,15 @@ def test_colours(run, refused, files):
 def test_channels_that_are_not_named(run, refused, files):
     np.save("channels.npy", np.stack([BOUNDARY] * 2))
     message = refused(*segment(cue="channels.npy"))
-    assert "pick an index, e.g. channels.npy:0=0" in message
+    assert PickIndex((0,), 3) in message.remedies
+    assert "channels.npy:0=0" in message
     assert run(*segment(cue="channels.npy:0=1"))[0] == 0
 
 
 def test_swapped(refused, files):
     message = refused(*segment("boundary.tif", "superpixels.tif"))
-    assert "--superpixels, which are integers, and --cues seem to be swapped" in message
+    assert message.argument == "superpixels"
+    assert all(option in message for option in ("--superpixels", "--cues"))
 
 
 def test_masks(refused, files):
@@ -146,7 +157,9 @@ def test_spacings_that_disagree(run, refused, files):
     save("map.npz", LABELS, (2.0, 2.0))
     evaluate = ["evaluate", "fine.tif", "--gold", "coarse.tif"]
     message = refused(*evaluate)
-    assert "fine.tif has spacing (1.0, 1.0) and coarse.tif has (2.0, 2.0)" in message
+    assert message.argument == "gold"
+    assert SetOption("spacing", None, when="for all") in message.remedies
+    assert all(words in message for words in ("fine.tif", "(1.0, 1.0)", "coarse.tif", "(2.0, 2.0)"))
     assert "--spacing" in message
     assert run(*evaluate, "--spacing", "1,1")[0] == 0
     ranged = ["--range", "0:24"]
@@ -154,25 +167,33 @@ def test_spacings_that_disagree(run, refused, files):
     assert run(*segment("fine.tif", "map.npz"), *ranged, "--spacing", "3,3")[0] == 0
     assert open_volume("out.tif").spacing == (3, 3)
     curve = ["curve", "--superpixels", "fine.tif", "--cues", "boundary.tif", "--gold", "coarse.tif"]
-    assert "coarse.tif has (2.0, 2.0)" in refused(*curve)
+    message = refused(*curve)
+    assert message.argument == "gold"
+    assert all(words in message for words in ("coarse.tif", "(2.0, 2.0)"))
     masked = ["oversegment", "map.npz", *ranged, "--mask", "fine.tif", "-o", "o.tif"]
-    assert "fine.tif has" in refused(*masked)
+    message = refused(*masked)
+    assert message.argument == "mask"
+    assert "fine.tif" in message
     assert run(*masked, "--spacing", "1,1")[0] == 0
 
 
 def test_nothing_to_compare(refused, files):
     save("none.tif", np.zeros((4, 6), np.uint8))
     message = refused("evaluate", "superpixels.tif", "--gold", "none.tif")
-    assert "superpixels.tif and none.tif have no voxel to compare" in message
+    assert message.argument == "gold"
+    assert all(name in message for name in ("superpixels.tif", "none.tif"))
     refused("evaluate", "none.tif", "--gold", "gold.tif", "--ignore-labels")
     curve = ["curve", "--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
-    assert "none.tif is 0 everywhere" in refused(*curve, "--gold", "none.tif")
+    message = refused(*curve, "--gold", "none.tif")
+    assert message.argument == "gold"
+    assert "none.tif" in message
 
 
 def test_no_superpixels(refused, files):
     save("none.tif", np.zeros((4, 6), np.uint8))
     message = refused(*segment("none.tif"))
-    assert "none.tif holds no region" in message
+    assert message.argument == "superpixels"
+    assert "none.tif" in message
     assert "napari-agglo oversegment" in message
 
 

@@ -37,12 +37,16 @@ def test_an_input_is_never_replaced(refused, files, arguments):
     os.mkdir("sub")
     os.symlink("boundary.tif", "link.tif")
     before = contents()
-    assert "would replace" in refused(*arguments.split())
+    message = refused(*arguments.split())
+    assert message.argument == ("--tree" if "--tree" in arguments else "-o")
+    assert message.remedies
     assert contents() == before
 
 
 def test_two_outputs_of_one_name(refused, files):
-    assert "is also -o" in refused("segment", *PIPELINE, "-o", "m.tif", "--tree", "./m.tif")
+    message = refused("segment", *PIPELINE, "-o", "m.tif", "--tree", "./m.tif")
+    assert message.argument == "--tree"
+    assert all(words in message for words in ("./m.tif", "-o"))
     assert not os.path.exists("m.tif")
 
 
@@ -51,8 +55,9 @@ def test_hdf5_another_dataset_of_the_file_that_is_read(run, refused, files):
     with h5py.File("a.h5", "w") as file:
         file["boundary"] = boundary
     for source in ("a.h5", "a.h5:boundary", "a.h5:/boundary"):
-        assert "would replace" in refused("oversegment", source, "-o", "a.h5:boundary")
-        assert "would replace" in refused("oversegment", source, "-o", "a.h5")
+        for output in ("a.h5:boundary", "a.h5"):
+            message = refused("oversegment", source, "-o", output)
+            assert (message.argument, f"BOUNDARY {source}," in message) == ("-o", True)
     assert run("oversegment", "a.h5:boundary", "-o", "a.h5:superpixels")[0] == 0
     assert (open_volume("a.h5:boundary").load() == boundary).all()
     assert open_volume("a.h5:superpixels").shape == (4, 6)
@@ -62,8 +67,10 @@ def test_zarr_the_store_that_is_read(run, refused, files):
     assert run("oversegment", "boundary.tif", "-o", "s.zarr")[0] == 0
     segment = ["segment", "--cues", "boundary=boundary.tif", "--superpixels"]
     for source in ("s.zarr", "s.zarr:0", "s.zarr/0"):
-        assert "would replace" in refused(*segment, source, "-o", "s.zarr")
-    assert "would replace" in refused(*segment, "s.zarr", "-o", "s.zarr/0/l.tif")
+        message = refused(*segment, source, "-o", "s.zarr")
+        assert (message.argument, f"--superpixels {source}," in message) == ("-o", True)
+    message = refused(*segment, "s.zarr", "-o", "s.zarr/0/l.tif")
+    assert (message.argument, "--superpixels s.zarr," in message) == ("-o", True)
     assert run("oversegment", "boundary.tif", "-o", "s.zarr")[0] == 0  # a result may be replaced
 
 
@@ -71,8 +78,9 @@ def test_a_plane_of_the_stack_that_is_read(refused, files):
     os.mkdir("planes")
     for plane in range(3):
         tifffile.imwrite(f"planes/{plane}.tif", np.zeros((3, 4), np.float32))
-    assert "would replace" in refused("oversegment", "planes", "-o", "planes/1.tif")
-    assert "would replace" in refused("oversegment", "planes/*.tif", "-o", "planes/1.tif")
+    for source in ("planes", "planes/*.tif"):
+        message = refused("oversegment", source, "-o", "planes/1.tif")
+        assert (message.argument, f"BOUNDARY {source}," in message) == ("-o", True)
 
 
 @pytest.fixture
@@ -87,45 +95,49 @@ def idle(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("output", "words"),
+    ("output", "named"),
     [
-        ("s.jpg", "must end in one of"),
-        ("s.tif:0", "must end in one of"),
-        ("s.h5:", "no KEY after the colon"),
-        ("gold.h5:a", "is not an HDF5 file"),
-        ("no/s.tif", "there is no folder"),
-        ("folder.tif", "there is a folder of this name"),
-        ("folder.zarr", "there is a folder of this name"),
-        ("s.png", "PNG holds a 2-D image, not one of 3 axes"),
+        ("s.jpg", "add .tif"),
+        ("s.tif:0", "add .tif"),
+        ("s.h5:", "KEY"),
+        ("gold.h5:a", "HDF5"),
+        ("no/s.tif", f"{os.sep}no;"),
+        ("folder.tif", "folder"),
+        ("folder.zarr", "folder"),
+        ("s.png", "3 axes"),
     ],
 )
-def test_labels_that_could_not_be_written(refused, files, idle, output, words):
+def test_labels_that_could_not_be_written(refused, files, idle, output, named):
     os.mkdir("folder.tif")
     os.mkdir("folder.zarr")
     os.rename("gold.tif", "gold.h5")
     tifffile.imwrite("volume.tif", np.zeros((2, 3, 5), np.float32))
-    assert words in refused("oversegment", "volume.tif", "-o", output)
+    commands = [["oversegment", "volume.tif"]]
     tifffile.imwrite("labels.tif", np.ones((2, 3, 5), np.uint16))
     pipeline = ["--superpixels", "labels.tif", "--cues", "volume.tif"]
-    assert words in refused("segment", *pipeline, "-o", output)
+    for command in (*commands, ["segment", *pipeline]):
+        message = refused(*command, "-o", output)
+        assert (message.argument, bool(message.remedies)) == ("-o", True)
+        assert named in message.line.removeprefix(f"napari-agglo: -o {output}: ")
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [("no/t.csv", "there is no folder"), ("folder", "there is a folder of this name")],
-)
-def test_tables_that_could_not_be_written(refused, files, idle, table, words):
+@pytest.mark.parametrize("table", ["no/t.csv", "folder"])
+def test_tables_that_could_not_be_written(refused, files, idle, table):
     os.mkdir("folder")
     message = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", table)
-    assert f"--tree {table}: {words}" in message
+    assert (message.argument, f"--tree {table}: " in message) == ("--tree", True)
     message = refused("curve", *PIPELINE, "--gold", "gold.tif", "-o", table)
-    assert f"-o {table}: {words}" in message
+    assert (message.argument, f"-o {table}: " in message) == ("-o", True)
 
 
 def test_a_folder_that_may_not_be_written_to(refused, files, idle, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
-    assert "may not be written to" in refused("oversegment", "boundary.tif", "-o", "s.tif")
-    assert "may not be written to" in refused("curve", *PIPELINE, "--gold", "gold.tif", "-o", "c")
+    for command in (
+        ["oversegment", "boundary.tif", "-o", "s.tif"],
+        ["curve", *PIPELINE, "--gold", "gold.tif", "-o", "c"],
+    ):
+        message = refused(*command)
+        assert (message.argument, str(files) in message) == ("-o", True)
 
 
 @pytest.mark.parametrize("failing", ["napari_agglo.volumes.write_labels", "to_csv"])
@@ -152,6 +164,6 @@ def test_if_the_second_cannot_take_its_place_it_says_what_was_written(refused, f
 
     monkeypatch.setattr(os, "replace", replace)
     message = refused("segment", *PIPELINE, "-o", "l.tif", "--tree", "t.csv")
-    assert "t.csv cannot be written" in message
-    assert "(l.tif has been written)" in message
+    assert message.argument == "path"
+    assert all(name in message for name in ("t.csv", "l.tif"))
     assert os.path.exists("l.tif")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -54,23 +55,27 @@ def test_train_then_segment_and_curve(run, refused, rooms):
     assert json.loads(out)["at_threshold"]["vi"] == pytest.approx(0, abs=1e-12)
     message = refused("segment", "--superpixels", "s.tif", "--cues", "b.tif", "--policy", "p.npz",
                    "-o", "no.tif")  # fmt: skip
-    assert "was trained on the cues boundary, mito, and --cues gives boundary" in message
+    assert message.argument == "policy"
+    assert all(words in message for words in ("boundary, mito", "--cues boundary=FILE"))
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "argument", "named"),
     [
-        (["-o", "p.pkl"], "must end in .npz"),
-        (["-o", "no/p.npz"], "there is no folder"),
-        (["-o", "p.npz", "--epochs", "-2"], "--epochs must be a whole number from 0 to 1000"),
-        (["-o", "p.npz", "--seed", "-2"], "--seed must be a whole number from 0"),
-        (["-o", "p.npz", "--gold", "none.tif"], "none.tif"),
-        (["-o", "p.npz", "--gold", "b.tif"], "b.tif must hold integer labels"),
-        (["-o", "p.npz", "--strategy", "deep"], "invalid choice"),
+        (["-o", "p.pkl"], "path", "-o p.npz"),
+        (["-o", "no/p.npz"], "-o", "no/p.npz"),
+        (["-o", "p.npz", "--epochs", "-2"], "epochs", "--epochs 0"),
+        (["-o", "p.npz", "--seed", "-2"], "seed", "--seed 0"),
+        (["-o", "p.npz", "--gold", "none.tif"], "source", "none.tif"),
+        (["-o", "p.npz", "--gold", "b.tif"], "gold[1]", "b.tif"),
+        (["-o", "p.npz", "--strategy", "deep"], None, "--strategy"),
     ],
 )
-def test_refusals(refused, rooms, change, words):
-    assert words in refused(*TRAIN, *change)
+def test_refusals(refused, rooms, change, argument, named):
+    message = refused(*TRAIN, *change)
+    assert message.argument == argument
+    assert named in message
+    assert message.remedies or "--help" in message
 
 
 def test_several_volumes(run, refused, rooms):
@@ -99,22 +104,26 @@ def test_each_of_a_folder_makes_one_policy(run, rooms, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "argument", "named"),
     [
-        (["--superpixels", "s.tif", "--gold", "g.tif"], "volume 2 has no --cues"),
-        (["--superpixels", "s.tif"], "volume 2 has no --cues and no --gold"),
+        (["--superpixels", "s.tif", "--gold", "g.tif"], "superpixels", ["volume 2", "--cues;"]),
+        (["--superpixels", "s.tif"], "superpixels", ["volume 2", "--cues ", "--gold;"]),
         (
             ["--superpixels", "s.tif", "--cues", "boundary=b.tif", "--gold", "g.tif"],
-            "has the cues boundary, and that of s.tif has boundary, mito",
+            "cues",
+            ["boundary, mito", "s.tif"],
         ),
         (
             ["--superpixels", "s.tif", "--cues", "boundary=b.tif", "mito=m.tif", "--gold", "b.tif"],
-            "b.tif must hold integer labels",
+            "gold",
+            ["b.tif"],
         ),
     ],
 )
-def test_volumes_that_are_not_alike(refused, rooms, more, words):
-    assert words in refused(*TRAIN, *more, "-o", "p.npz")
+def test_volumes_that_are_not_alike(refused, rooms, more, argument, named):
+    message = refused(*TRAIN, *more, "-o", "p.npz")
+    assert (message.argument, bool(message.remedies)) == (argument, True)
+    assert all(words in message for words in named), message
 
 
 def test_data_unlike_those_of_the_training_are_named_and_adapted(run, rooms):
@@ -124,11 +133,11 @@ def test_data_unlike_those_of_the_training_are_named_and_adapted(run, rooms):
              "mito=m.tif"]  # fmt: skip
     status, _, err = run(*apply, "boundary=i.tif")
     assert status == 0
-    assert "warning: The cue 'boundary' looks inverted" in err
+    assert re.match(r"napari-agglo: warning: .*'boundary'.* inverted", err)
     other = tifffile.imread("l.tif")
     status, _, err = run(*apply, "boundary=i.tif", "--adapt")
     assert status == 0
-    assert "adapted to the training: boundary" in err
+    assert ": boundary" in err
     adapted = tifffile.imread("l.tif")
     assert run(*apply, "boundary=b.tif") == (0, run(*apply, "boundary=b.tif")[1], "")
     np.testing.assert_array_equal(adapted, tifffile.imread("l.tif"))
@@ -148,14 +157,14 @@ def test_training_on_an_inverted_cue_is_named(run, rooms):
     tifffile.imwrite("g.tif", big[3].astype(np.uint8))
     status, _, err = run(*TRAIN, "-o", "p.npz")
     assert status == 0
-    assert "warning: The cue 'boundary' looks inverted" in err
+    assert re.match(r"napari-agglo: warning: .*'boundary'.* inverted", err)
 
 
 def test_errors_on_the_training_data_are_called_so(run, rooms):
     assert run(*TRAIN, "-o", "p.npz")[0] == 0
     given = ["--superpixels", "s.tif", "--cues", "boundary=b.tif", "mito=m.tif", "--gold", "g.tif"]
     _, out, _ = run("curve", *given, "--policy", "p.npz")
-    assert "on its own training data" in out
+    assert "training data" in out
     assert json.loads(run("curve", *given, "--policy", "p.npz", "--json")[1])["training_data"]
     _, out, _ = run("curve", *given)
     assert "training data" not in out, "the mean was not trained"
@@ -177,14 +186,15 @@ def test_the_error_on_held_out_gold_is_printed(run, refused, tmp_path, monkeypat
              "-o", "p.npz"]  # fmt: skip
     status, out, err = run(*train, "--hold-out")
     assert (status, err) == (0, "")
-    for words in ("on the half that was held out", "agglo", "flat", "mean", "at best", "estimate"):
+    for words in ("held out", "agglo", "flat", "mean", "at best", "estimate"):
         assert words in out
     estimate = json.loads(run(*train, "--folds", "2", "--json")[1])["estimate"]
     assert estimate["policies"]["mean"].keys() == estimate["policies"]["agglo"].keys()
     assert load_policy("p.npz").record["estimate"] == estimate
     status, out, _ = run(*train, "--folds", "9")
     assert status == 0
-    assert "No held-out error: A held-out part needs 8 gold segments" in out
+    assert " 8 " in next(line for line in out.splitlines() if "held-out" in line)
     assert "VI" not in run(*train)[1], "nothing is measured without being asked for"
-    assert "not allowed with" in refused(*train, "--folds", "2", "--hold-out")
-    assert "--folds must be a whole number" in refused(*train, "--folds", "-1")
+    both = refused(*train, "--folds", "2", "--hold-out")
+    assert all(option in both for option in ("--folds", "--hold-out"))
+    assert refused(*train, "--folds", "-1").argument == "folds"

@@ -162,3 +162,17 @@ def chunk_sides(block: Sequence[int], most: int = 128) -> tuple[int, ...]:
         divisor = next(d for d in range(min(most, side), 0, -1) if side % d == 0)
         out.append(divisor if 2 * divisor >= min(most, side) // 2 else side)
     return tuple(out)
+
+
+def reduction_grids(grid: Grid) -> list[Grid]:
+    """Return the grids of a tree reduction, from the blocks to the last with up to 16 groups."""
+    grids = [grid]
+    while grids[-1].n_blocks > 16:
+        grids.append(grids[-1].coarser())
+    return grids
+
+
+def reduced_tasks(grid: Grid, level: int, index: int) -> list[tuple[str, int]]:
+    """Return the tasks whose tables a task of a level of the reduction adds."""
+    before = "statistics" if level == 1 else f"reduce-{level - 1}"
+    return [(before, block) for block in reduction_grids(grid)[level - 1].groups()[index]]

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from napari_agglo.blocks._block_grid import check_sides, chunk_sides
+from napari_agglo.blocks._block_grid import check_sides, chunk_sides, lengths, reduction_grids
 from napari_agglo.blocks._cut import halo_sides
 from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._stores import check_alignment
+from napari_agglo.blocks._tables import rows_of_a_piece
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 from napari_agglo.volumes._volume import available_memory
 
@@ -48,6 +49,9 @@ class Estimate:
         Memory of one task on a block; `workers` of them run at a time.
     graph_bytes : int
         Memory of the graph and its agglomeration, for superpixels of an assumed size.
+    reduction_bytes : int
+        Memory of the largest task that adds tables of blocks, for the same superpixels. As many run
+        at a time as the budget allows, but at least one.
     minutes : float
         On this machine, roughly.
     """
@@ -59,12 +63,14 @@ class Estimate:
     written_bytes: int
     block_bytes: int
     graph_bytes: int
+    reduction_bytes: int
     minutes: float
 
     @property
     def peak_bytes(self) -> int:
         """Memory of the whole process at its peak."""
-        return BASE + max(self.workers * self.block_bytes, self.graph_bytes)
+        blocks = self.workers * self.block_bytes
+        return BASE + max(blocks, self.graph_bytes, self.reduction_bytes)
 
 
 def graph_bytes(plan: Plan, regions: int, boundaries: int) -> int:
@@ -74,6 +80,73 @@ def graph_bytes(plan: Plan, regions: int, boundaries: int) -> int:
     needs_rows = plan.policy != "mean"  # which keep a copy of their own
     loop = boundaries * 130 + regions * 60
     return rows * (2 if needs_rows else 1) + boundaries * 48 + loop
+
+
+def check_memory(plan: Plan, regions: int, boundaries: int) -> None:
+    """Refuse a graph whose agglomeration does not fit in the budget, with figures."""
+    needed = BASE + graph_bytes(plan, regions, boundaries)
+    if needed > plan.memory:
+        raise InvalidInput(
+            f"the agglomeration of {regions} superpixels with {boundaries} boundaries needs about "
+            f"{needed / 1e9:.1f} GB, and `memory` is {plan.memory / 1e9:.1f} GB",
+            argument="memory",
+            remedy=(
+                SetOption("memory", needed, when="and plan again"),
+                SetOption("hierarchical", True, when="with the mean policy"),
+            ),
+        )
+
+
+def reduction_bytes(plan: Plan, tables: Sequence[tuple[int, int]]) -> int:
+    """Return the memory of a task that adds tables of so many regions and boundaries each.
+
+    Rows of statistics are added piece by piece, but in a hierarchical run, whose merges need them.
+    """
+    regions, boundaries = (sum(table[k] for table in tables) for k in (0, 1))
+    layout = plan.layout
+    widths = layout.region_width, layout.boundary_width
+    if plan.hierarchical:
+        # the arrays of the sum, those of the merge loop, and of what is left
+        rows = 8 * (regions * widths[0] + boundaries * widths[1])
+        return 2 * rows + regions * 200 + boundaries * 200
+    most = [max((table[k] for table in tables), default=0) for k in (0, 1)]
+    piece = max(8 * min(n, rows_of_a_piece(w)) * w for n, w in zip(most, widths, strict=True))
+    # ids and pairs of all tables, sorted, and where their rows are; one piece of each table, one
+    # that is unpacked, and one of the sum
+    return regions * (32 + 16 * layout.ndim) + boundaries * 48 + (len(tables) + 3) * piece
+
+
+def reductions_at_a_time(plan: Plan, tasks: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Return how many tasks of a reduction run at a time; refuse one that does not fit.
+
+    Each task is given by the sizes of its tables; see `reduction_bytes`.
+    """
+    most = max((reduction_bytes(plan, tables) for tables in tasks), default=0)
+    if BASE + most > plan.memory:
+        raise InvalidInput(
+            f"the tables of a group of blocks need about {(BASE + most) / 1e9:.1f} GB when they "
+            f"are added, and `memory` is {plan.memory / 1e9:.1f} GB",
+            argument="memory",
+            remedy=(
+                SetOption("memory", BASE + most, when="and plan again"),
+                "take larger superpixels",
+            ),
+        )
+    return (plan.memory - BASE) // max(most, 1)
+
+
+def _assumed_reduction(plan: Plan) -> int:
+    """Return the memory of the largest task of a reduction, for superpixels of an assumed size."""
+    grids = reduction_grids(plan.grid)
+    largest = 0
+    for finer in grids:
+        voxels = math.prod(lengths(finer.slices(0)))
+        regions = voxels // VOXELS_A_SUPERPIXEL + 1
+        tables = min(finer.n_blocks, 2**plan.ndim if finer is not grids[-1] else 16)
+        sizes = [(regions, BOUNDARIES_A_SUPERPIXEL * regions)] * tables
+        streamed = replace(plan, hierarchical=False) if finer is grids[-1] else plan
+        largest = max(largest, reduction_bytes(streamed, sizes))
+    return largest
 
 
 def estimate(plan: Plan) -> Estimate:
@@ -92,6 +165,7 @@ def estimate(plan: Plan) -> Estimate:
         written_bytes=voxels * labels * (2 if plan.superpixels is None else 1),
         block_bytes=_block_bytes(plan, plan.block),
         graph_bytes=graph_bytes(plan, regions, BOUNDARIES_A_SUPERPIXEL * regions),
+        reduction_bytes=_assumed_reduction(plan),
         minutes=seconds / 60 / plan.workers,
     )
 

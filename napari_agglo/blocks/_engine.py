@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo._progress import BlockProgress, Progress, ProgressCallback, check_progress
+from napari_agglo.blocks._block_grid import reduced_tasks
+from napari_agglo.blocks._budget import reductions_at_a_time
 from napari_agglo.blocks._markers import (
     failure_log,
     locked,
@@ -274,9 +276,30 @@ class _Runner:
                 count.add(index)
                 yield index, notes
         elif self._client is not None:
-            yield from _by_client(self._client, str(self._job.folder), stage.name, left, count)
+            yield from _by_client(
+                self._client, self._at_a_time(stage, left), str(self._job.folder), stage.name,
+                left, count,
+            )  # fmt: skip
         else:
-            yield from _by_threads(self._workers, str(self._job.folder), stage.name, left, count)
+            workers = min(self._workers, self._at_a_time(stage, left) or self._workers)
+            yield from _by_threads(workers, str(self._job.folder), stage.name, left, count)
+
+    def _at_a_time(self, stage: Stage, left: list[int]) -> int | None:
+        """Return how many tasks of a stage a process may do at a time; None if all threads may.
+
+        Blocks of the volume are planned so that all threads may do one. Tables that are added have
+        rows that no plan knows.
+        """
+        name, _, level = stage.name.partition("-")
+        if name != "reduce":
+            return None
+        job = self._job
+        tasks = []
+        for index in left:
+            markers = [read_marker(job, *one) for one in reduced_tasks(job.grid, int(level), index)]
+            sizes = [(one["regions"], one["boundaries"]) for one in markers if one is not None]
+            tasks.append(sizes)
+        return reductions_at_a_time(job.plan, tasks)
 
     def _forget(self, tasks: Iterable[tuple[str, int]]) -> int:
         """Remove the markers of damaged results; return the first stage to do again."""
@@ -390,13 +413,19 @@ def _by_threads(
 
 
 def _by_client(
-    client: Any, folder: str, stage: str, left: list[int], count: _Count
+    client: Any, most: int | None, folder: str, stage: str, left: list[int], count: _Count
 ) -> Iterator[tuple[int, Result]]:
-    """Do tasks by the workers of a client, some more at a time than there are threads."""
+    """Do tasks by the workers of a client, some more at a time than there are threads.
+
+    `most` is how many a worker may do at a time, if that is limited.
+    """
     from distributed import as_completed
 
     rest = iter(left)
-    threads = sum(client.nthreads().values())
+    threads = list(client.nthreads().values())
+    at_a_time = 2 * sum(threads)
+    if most is not None:
+        at_a_time = min(at_a_time, most * len(threads))
     running: Any = as_completed()
     numbers: dict[Any, int] = {}
 
@@ -409,7 +438,7 @@ def _by_client(
             numbers[future.key] = index
             running.add(future)
 
-    for _ in range(max(1, 2 * threads)):
+    for _ in range(max(1, at_a_time)):
         submit()
     try:
         for future in running:

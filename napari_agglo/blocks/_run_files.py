@@ -7,7 +7,7 @@ missing or damaged is named by the tasks that make it, to be done again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from napari_agglo.blocks._face_cues import (
 )
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import absent_chunks, open_level
-from napari_agglo.blocks._tables import DamagedTable, Table, write_table
+from napari_agglo.blocks._tables import DamagedTable, Rows, Table, write_table
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
@@ -77,7 +77,7 @@ class Job:
         """Return the file of the table of a task."""
         return self.folder / "tables" / stage / f"{index:06d}.table"
 
-    def write(self, stage: str, index: int, arrays: dict[str, NDArray[Any]]) -> int:
+    def write(self, stage: str, index: int, arrays: Mapping[str, NDArray[Any] | Rows]) -> int:
         """Write the table of a task; return its bytes."""
         path = self.table(stage, index)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,14 +182,20 @@ class Job:
 
         return read
 
-    def save(self, name: str, array: NDArray[Any]) -> None:
+    def save(self, name: str, array: NDArray[Any] | Rows) -> None:
         """Write an array of the graph, the tree or the table, whole or not at all."""
         path = self.folder / f"{name}.npy"
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{files.token()}.partial")
         try:
             with temporary.open("xb") as handle:
-                np.lib.format.write_array(handle, np.asarray(array), allow_pickle=False)
+                if isinstance(array, Rows):
+                    header = {"descr": "<i8", "fortran_order": False, "shape": array.shape}
+                    np.lib.format.write_array_header_1_0(handle, header)
+                    for rows in array.pieces:
+                        handle.write(np.ascontiguousarray(rows, "<i8").data)
+                else:
+                    np.lib.format.write_array(handle, np.asarray(array), allow_pickle=False)
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)

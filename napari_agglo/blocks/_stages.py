@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate, merge_greedily
-from napari_agglo.blocks._block_graph import added, partial_graph, union_of, whole_graph
-from napari_agglo.blocks._block_grid import Grid, Slices, lengths
+from napari_agglo.blocks._block_graph import TableSum, partial_graph, stream_graph, union_of
+from napari_agglo.blocks._block_grid import Slices, lengths, reduced_tasks, reduction_grids
+from napari_agglo.blocks._budget import check_memory
 from napari_agglo.blocks._cut import (
     cut_block,
     dense_block,
@@ -61,9 +62,8 @@ from napari_agglo.blocks._stores import (
     write_block,
     write_precomputed_block,
 )
-from napari_agglo.blocks._tables import DamagedTable, Table
-from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.graph import RegionGraph
+from napari_agglo.blocks._tables import DamagedTable, Rows, Table
+from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import load_policy
 from napari_agglo.volumes import (
     DenseLabels,
@@ -72,6 +72,8 @@ from napari_agglo.volumes import (
     plan_image,
 )
 from napari_agglo.volumes import _atomic as files
+
+Result = TypeVar("Result")
 
 # The tasks, one function a stage.
 
@@ -207,10 +209,10 @@ def _statistics(job: Job, index: int, progress: ProgressCallback | None) -> Note
     return notes
 
 
-def _sum(job: Job, tasks: list[tuple[str, int]]) -> dict[str, NDArray[Any]]:
-    """Add the tables of tasks; name all of them that are damaged."""
+def _of_tables(job: Job, tasks: list[tuple[str, int]], use: Callable[[TableSum], Result]) -> Result:
+    """Use the sum of the tables of tasks; name all of them that are damaged."""
     try:
-        return added([job.table(*task) for task in tasks], job.plan.layout)
+        return use(TableSum([job.table(*task) for task in tasks], job.plan.layout))
     except DamagedTable:
         bad = []
         for task in tasks:
@@ -226,14 +228,18 @@ def _sum(job: Job, tasks: list[tuple[str, int]]) -> dict[str, NDArray[Any]]:
 
 def _reduce(level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
     def reduce(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-        before = "statistics" if level == 1 else f"reduce-{level - 1}"
-        group = reduction_grids(job.grid)[level - 1].groups()[index]
-        arrays = _sum(job, [(before, block) for block in group])
-        if job.plan.hierarchical:
-            slices = reduction_grids(job.grid)[level].slices(index)
-            arrays = _finally_merged(job, arrays, slices)
-        notes = {"bytes": job.write(f"reduce-{level}", index, arrays)}
-        return notes | {"regions": len(arrays["ids"]), "boundaries": len(arrays["edges"])}
+        def write(total: TableSum) -> Notes:
+            arrays: Mapping[str, NDArray[Any] | Rows] = {}
+            if job.plan.hierarchical:
+                slices = reduction_grids(job.grid)[level].slices(index)
+                arrays = _finally_merged(job, total.whole(), slices)
+            else:
+                arrays = total.arrays()
+            notes = {"bytes": job.write(f"reduce-{level}", index, arrays)}
+            sizes = arrays["ids"].shape[0], arrays["edges"].shape[0]
+            return notes | dict(zip(("regions", "boundaries"), sizes, strict=True))
+
+        return _of_tables(job, reduced_tasks(job.grid, level, index), write)
 
     return reduce
 
@@ -291,39 +297,37 @@ def _sizes(job: Job) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     return ids, sizes
 
 
-def reduction_grids(grid: Grid) -> list[Grid]:
-    """Return the grids of a tree reduction, from the blocks to the last with up to 16 groups."""
-    grids = [grid]
-    while grids[-1].n_blocks > 16:
-        grids.append(grids[-1].coarser())
-    return grids
-
-
 def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     grids = reduction_grids(job.grid)
     last = "statistics" if len(grids) == 1 else f"reduce-{len(grids) - 1}"
-    table = _sum(job, [(last, block) for block in range(grids[-1].n_blocks)])
-    if len(table["ids"]) >= 2**31:
-        raise InvalidInput(
-            f"there are {len(table['ids'])} superpixels, and a graph has at most 2**31",
-            argument="superpixels",
-            remedy="use larger superpixels, or a crop",
+    prefix = "rest_" if job.plan.hierarchical else ""
+
+    def save(total: TableSum) -> Notes:
+        n = len(total.ids)
+        if n >= 2**31:
+            raise InvalidInput(
+                f"there are {n} superpixels, and a graph has at most 2**31",
+                argument="superpixels",
+                remedy="use larger superpixels, or a crop",
+            )
+        check_memory(job.plan, n, total.n_boundaries)
+        sizes = stream_graph(
+            total, job.plan.layout, lambda name, rows: job.save(f"graph/{prefix}{name}", rows)
         )
-    arrays = whole_graph(table, job.plan.layout)
-    notes = {"regions": len(arrays["ids"]) - 1, "boundaries": len(arrays["edges"])}
-    if job.plan.hierarchical:
-        arrays = {f"rest_{name}": array for name, array in arrays.items()}
-        arrays["ids"], arrays["sizes"] = _sizes(job)
-    else:
-        arrays["sizes"] = arrays["regions"][:, 0]
-    for name, array in arrays.items():
-        job.save(f"graph/{name}", array)
+        if not prefix:
+            job.save("graph/sizes", sizes)
+        return {"regions": n, "boundaries": total.n_boundaries}
+
+    notes = _of_tables(job, [(last, block) for block in range(grids[-1].n_blocks)], save)
+    if prefix:
+        for name, array in zip(("ids", "sizes"), _sizes(job), strict=True):
+            job.save(f"graph/{name}", array)
     return notes
 
 
 def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     graph = job.graph("rest_" if job.plan.hierarchical else "")
-    _check_memory(job, graph)
+    check_memory(job.plan, graph.n_regions, graph.n_boundaries)
     if job.plan.approximate:  # what is left is no graph of superpixels, as those of a training
         made = merge_greedily(graph, load_policy(job.folder / POLICY), progress=progress)
         merges: list[Any] = [made.winners, made.losers, made.priorities]
@@ -337,24 +341,6 @@ def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     for name, array in zip(("winners", "losers", "priorities"), merges, strict=True):
         job.save(f"tree/{name}", array)
     return {"merges": len(merges[0])}
-
-
-def _check_memory(job: Job, graph: RegionGraph) -> None:
-    """Refuse a graph that does not fit in the budget, with figures."""
-    from napari_agglo.blocks._budget import BASE, graph_bytes
-
-    needed = BASE + graph_bytes(job.plan, graph.n_regions, graph.n_boundaries)
-    if needed <= job.plan.memory:
-        return
-    raise InvalidInput(
-        f"the agglomeration of {graph.n_regions} superpixels with {graph.n_boundaries} boundaries "
-        f"needs about {needed / 1e9:.1f} GB, and `memory` is {job.plan.memory / 1e9:.1f} GB",
-        argument="memory",
-        remedy=(
-            SetOption("memory", needed, when="and plan again"),
-            SetOption("hierarchical", True, when="with the mean policy"),
-        ),
-    )
 
 
 def _table(job: Job, index: int, progress: ProgressCallback | None) -> Notes:

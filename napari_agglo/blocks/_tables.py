@@ -12,9 +12,9 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numcodecs import blosc
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from napari_agglo.volumes import _atomic as files
 
 _MAGIC = "napari-agglo table 1"
-_PIECE = 1 << 22  # numbers in a piece: 32 MB in memory
+_PIECE = 1 << 20  # numbers in a piece: 8 MB in memory, and a sum has one of each table
 _WIDTHS = (1, 2, 4, 8)
 
 
@@ -35,25 +35,44 @@ class DamagedTable(Exception):
         self.path = path
 
 
-def write_table(path: Path, arrays: Mapping[str, NDArray[Any]]) -> int:
+class Rows(NamedTuple):
+    """Rows of 64-bit numbers that are given piece by piece, so that they are never all in memory.
+
+    A piece has `rows_of_a_piece` rows, but for the last.
+    """
+
+    shape: tuple[int, int]
+    pieces: Iterable[NDArray[np.int64]]
+
+
+def rows_of_a_piece(width: int) -> int:
+    """Return the rows of so many columns that are packed together."""
+    return max(1, _PIECE // max(width, 1))
+
+
+def write_table(path: Path, arrays: Mapping[str, NDArray[Any] | Rows]) -> int:
     """Write arrays of whole numbers of 0 or more, whole or not at all; return the bytes."""
     described: dict[str, Any] = {}
     payload: list[bytes] = []
     for name, array in arrays.items():
-        rows = _as_rows(array)
-        step = max(1, _PIECE // max(rows.shape[1], 1))
         pieces = []
-        for start in range(0, len(rows), step):
-            widths, buffers = _pack(rows[start : start + step])
+        for rows in array.pieces if isinstance(array, Rows) else _pieces_of(_as_rows(array)):
+            widths, buffers = _pack(rows)
             sizes = [[len(buffer), zlib.crc32(buffer)] for buffer in buffers]
-            pieces.append([min(step, len(rows) - start), widths, sizes])
+            pieces.append([len(rows), widths, sizes])
             payload += buffers
-        described[name] = {"dtype": array.dtype.str, "shape": array.shape, "pieces": pieces}
+        dtype = np.dtype(np.int64) if isinstance(array, Rows) else array.dtype
+        described[name] = {"dtype": dtype.str, "shape": array.shape, "pieces": pieces}
     header = json.dumps({"format": _MAGIC, "arrays": described}).encode()
     line = f"{zlib.crc32(header):08x} ".encode() + header + b"\n"
     data = b"".join([line, *payload])
     files.write_whole(path, data, durable=False)
     return len(data)
+
+
+def _pieces_of(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    step = rows_of_a_piece(rows.shape[1])
+    return (rows[start : start + step] for start in range(0, len(rows), step))
 
 
 def _as_rows(array: NDArray[Any]) -> NDArray[Any]:

@@ -23,6 +23,7 @@ def test_the_story_of_a_run(run, refused, tmp_path):
     assert status == 0
     plan = json.loads(out)
     assert (plan["voxels"], plan["blocks"]) == (12000, 1)
+    assert plan["peak memory"] >= plan["reduction memory"] > 0
     assert not folder.exists(), "a dry run writes nothing"
     message = refused("blocks", "run", folder)
     assert (message.argument, "napari-agglo blocks plan" in message) == ("folder", True)
@@ -38,6 +39,31 @@ def test_the_story_of_a_run(run, refused, tmp_path):
     superpixels = agglo.oversegment(boundary)
     assert sum(agglo.split_vi(result.superpixels[0][...], superpixels)) == 0
     assert np.array_equal(result.labels[0][...], result.tree.segment(0.3))
+
+
+def test_the_dashboard_of_a_client_is_named(run, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    tifffile.imwrite(tmp_path / "b.tif", agglo.sample("neuropil2d").cues["boundary"][:40, :40])
+    assert run("blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif")[0] == 0
+    assert run("blocks", "run", tmp_path / "r", "-q")[0] == 0
+    closed = []
+
+    class Client:
+        """A client of a scheduler that has a dashboard; nothing is left for its workers."""
+
+        dashboard_link = "http://127.0.0.1:8787/status"
+
+        def __init__(self, address, **options):
+            self.address = address
+
+        def close(self):
+            closed.append(self.address)
+
+    monkeypatch.setattr(distributed, "Client", Client)
+    status, _, messages = run("blocks", "run", tmp_path / "r", "--client", "tcp://127.0.0.1:8786")
+    assert status == 0
+    assert "dashboard: http://127.0.0.1:8787/status" in messages
+    assert closed == ["tcp://127.0.0.1:8786"]
 
 
 @pytest.mark.parametrize(

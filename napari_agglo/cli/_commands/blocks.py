@@ -228,6 +228,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "read": cost.read_bytes,
         "written": cost.written_bytes,
         "block memory": cost.block_bytes,
+        "reduction memory": cost.reduction_bytes,
         "graph memory": cost.graph_bytes,
         "peak memory": cost.peak_bytes,
         "budget": plan.memory,

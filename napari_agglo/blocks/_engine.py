@@ -25,6 +25,7 @@ from napari_agglo.blocks._markers import (
     locked,
     read_marker,
     remove_marker,
+    write_complete,
     write_failure,
     write_log,
     write_marker,
@@ -222,6 +223,8 @@ class _Runner:
         self._result.is_complete = only is None and self._part is None
         if self._part is not None:
             self._result.is_complete = not any(self._left(one) for one in self._stages)
+        if self._result.is_complete:
+            write_complete(self._job, self._stages)
 
     def _touched(self, stage: Stage) -> bool:
         """Return whether an array job ends after a stage: the next may need all parts of it."""

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.store_errors import SessionLocked
 from napari_agglo.volumes import _atomic as files
+
+_COMPLETE = "complete.json"
 
 
 def _marker(job: Job, stage: str, index: int) -> Path:
@@ -42,9 +44,37 @@ def read_marker(job: Job, stage: str, index: int) -> dict[str, Any] | None:
         try:
             if os.stat(job.table(stage, index)).st_size != size:
                 return None
+        except FileNotFoundError:
+            return notes if _is_used(job, stage) else None
         except OSError:
             return None
     return notes
+
+
+# The stages that read the tables of a stage. Labels read those of `cut` too, if they are there.
+_READERS = {
+    "cut": ("superpixels", "statistics"), "join": ("number",), "statistics": ("graph", "tree"),
+    "reduce": ("graph", "tree"), "overlap": ("evaluate",),
+}  # fmt: skip
+
+
+def _is_used(job: Job, stage: str) -> bool:
+    """Return whether a complete run has used the tables of a stage, so that they may be removed."""
+    try:
+        complete = json.loads((job.folder / "done" / _COMPLETE).read_bytes())
+        readers = _READERS[stage.partition("-")[0]]
+        return all(complete[name] == job.plan.digest(name) for name in readers)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def write_complete(job: Job, stages: Iterable[Stage]) -> None:
+    """Write down that all stages of a plan are done: their tables are not needed any more."""
+    digests = {stage.name: job.plan.digest(stage.name) for stage in stages}
+    content = json.dumps(digests).encode()
+    path = job.folder / "done" / _COMPLETE
+    if not path.is_file() or path.read_bytes() != content:
+        files.write_whole(path, content, durable=False)
 
 
 def write_marker(job: Job, stage: str, index: int, notes: dict[str, Any]) -> None:

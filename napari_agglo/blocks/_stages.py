@@ -356,7 +356,7 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     notes = Notes()
     slices = job.grid.slices(index)
     ids, segments = job.arrays("graph/ids"), job.arrays("table/segments")
-    if job.plan.superpixels is None:
+    if job.plan.superpixels is None and job.table("cut", index).exists():
         job.check_superpixels(slices)
         (pieces,) = job.values("cut", index, "pieces")
         own = segments[np.searchsorted(ids, _numbers(job, index))]

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,6 +86,35 @@ def test_another_threshold_writes_only_the_labels(place, boundary):
     assert np.array_equal(result.labels[0][...], result.tree.segment(0.2))
 
 
+def test_tables_of_a_complete_run_may_be_removed(place, expected):
+    folder, source = place / "result", str(place / "boundary.zarr")
+    blocks.run(folder)
+    shutil.rmtree(folder / "tables")
+    assert blocks.status(folder).is_complete
+    assert blocks.run(folder).done == {}
+    blocks.plan(folder, source, block=(60, 50), threshold=0.2)
+    assert set(blocks.run(folder).done) == {"table", "labels"}
+    result = blocks.open(folder)
+    assert np.array_equal(result.labels[0][...], result.tree.segment(0.2))
+    # Another graph needs them again: all is done again, and is what it was.
+    blocks.plan(folder, source, block=(60, 50), statistics="all")
+    assert {"cut", "statistics", "graph"} <= set(blocks.run(folder).done)
+    blocks.plan(folder, source, block=(60, 50))
+    blocks.run(folder)
+    kept = {name: value for name, value in expected.items() if "tables/join" not in name}
+    assert content(folder) == kept, "only joined pieces, whose numbers are known, are not needed"
+
+
+def test_tables_of_a_run_that_goes_on_are_needed(place, expected):
+    folder = place / "result"
+    for stage in ("cut", "join", "number", "superpixels", "statistics"):
+        blocks.run(folder, stage=stage)
+    shutil.rmtree(folder / "tables")
+    assert blocks.status(folder).next_stage == "cut"
+    blocks.run(folder)
+    assert content(folder) == expected
+
+
 @pytest.mark.parametrize("damage", ["cut short", "one byte", "removed", "chunk", "array"])
 def test_damage_is_found_and_only_that_block_done_again(place, expected, damage):
     folder = place / "result"
@@ -128,14 +158,20 @@ def test_absent_chunks_of_an_input_are_counted(place):
     assert blocks.status(place / "result").absent == run.absent
 
 
-def test_a_full_disk_stops_the_run_and_it_goes_on_later(place, expected, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [(errno.ENOSPC, "the disk is full"), (errno.EACCES, "Permission denied")],
+)
+def test_what_stops_every_block_stops_the_run_and_it_goes_on_later(
+    place, expected, monkeypatch, code, message
+):
     from napari_agglo.blocks import _tables
 
     written = []
 
     def full(path, data, **options):
         if len(written) >= 3 and path.suffix == ".table":
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OSError(code, os.strerror(code))
         written.append(path)
         return write(path, data, **options)
 
@@ -143,7 +179,7 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_later(place, expected, monkeyp
     monkeypatch.setattr(_tables.files, "write_whole", full)
     with refuses("folder") as refused:
         blocks.run(place / "result", workers=1)
-    assert "the disk is full" in str(refused.value)
+    assert message in str(refused.value)
     status = blocks.status(place / "result")
     assert status.stages[0].failed == 1, "others would fail in the same way and are not begun"
     monkeypatch.undo()
@@ -254,6 +290,16 @@ def test_blocks_fit_the_budget_and_have_little_halo(tmp_path, memory, workers):
     )
     assert flooded / cost.voxels < (1.3 if memory < 2e9 else 1.15)
     assert all(b % c == 0 for b, c in zip(plan.block, plan.chunks, strict=True))
+
+
+def test_a_folder_that_no_lock_can_be_made_in_is_refused(place, monkeypatch):
+    def denied(folder):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+    monkeypatch.setattr("napari_agglo.blocks._markers.Lock", denied)
+    with refuses("folder", "check its permissions") as refused:
+        blocks.run(place / "result")
+    assert "cannot be written to (Permission denied)" in str(refused.value)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

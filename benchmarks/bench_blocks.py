@@ -7,6 +7,8 @@
     python -m benchmarks.bench_blocks hierarchical FOLDER                   final merges in groups
     python -m benchmarks.bench_blocks learned FOLDER                        learned policy in groups
     python -m benchmarks.bench_blocks peer FOLDER --name waterz             another tool
+    python -m benchmarks.bench_blocks peer FOLDER --name volara --python P  one that is block-wise
+    python -m benchmarks.bench_blocks window FOLDER                         a window on 10^10 voxels
     python -m benchmarks.bench_blocks table FOLDER                          write docs/scale.md
     python -m benchmarks.bench_blocks all FOLDER                            all of it
 
@@ -41,7 +43,9 @@ import zarr
 TILE = 128
 CHUNK = 128
 CUES = ("boundary", "cytoplasm", "mitochondria", "image")
-PARTS = ("make", "run", "memory", "halo", "hierarchical", "learned", "peer", "table", "all")
+PARTS = (
+    "make", "run", "memory", "halo", "hierarchical", "learned", "peer", "window", "table", "all",
+)  # fmt: skip
 
 
 def tile(side: int) -> dict[str, Any]:
@@ -203,12 +207,14 @@ def table_bytes(output: Path) -> dict[str, float]:
 
     layout = blocks.open(output).plan.layout
     paths = sorted((output / "tables" / "statistics").glob("*.table"))
-    rows = [Table(path).shape("edges")[0] + Table(path).shape("ids")[0] for path in paths]
+    tables = [Table(path) for path in paths]
+    regions, boundaries = (sum(one.shape(name)[0] for one in tables) for name in ("ids", "edges"))
     return {
         "boundary_in_memory": 8 * layout.boundary_width + 16,
         "region_in_memory": 8 * layout.region_width + 8 * layout.ndim,
-        "row_on_disk": round(sum(path.stat().st_size for path in paths) / max(sum(rows), 1), 1),
-        "rows": sum(rows),
+        "row_on_disk": round(_disk(paths[0].parent) / max(regions + boundaries, 1), 1),
+        "regions": regions,
+        "boundaries": boundaries,
     }
 
 
@@ -343,11 +349,17 @@ def learned_merges(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def peer(folder: Path, name: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Run one step of another tool on a piece of the volume, or the same step of this package."""
+def peer(folder: Path, name: str, shape: tuple[int, ...], python: str) -> dict[str, Any]:
+    """Run one step of another tool on a piece of the volume, or the same step of this package.
+
+    `python` is that of an environment with volara, which is not one of ours.
+    """
     from importlib.metadata import version
 
     import napari_agglo as agglo
+
+    if name in ("volara", "own-blocks"):
+        return blockwise_peer(folder, name, shape, python)
 
     part = tuple(slice(0, n) for n in shape)
     boundary = zarr.open_array(str(folder / "boundary.zarr"), mode="r")[part]
@@ -400,10 +412,45 @@ def peer(folder: Path, name: str, shape: tuple[int, ...]) -> dict[str, Any]:
             "count": count, **out}  # fmt: skip
 
 
-PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components")
+PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components", "own-blocks")
 
 
-def everything(folder: Path) -> dict[str, Any]:
+def blockwise_peer(folder: Path, name: str, shape: tuple[int, ...], python: str) -> dict[str, Any]:
+    """Segment a piece from its map to labels in blocks, by volara or by this package."""
+    from importlib.metadata import version
+
+    from napari_agglo import blocks
+
+    place, text = folder.resolve() / f"peer-{name}", ",".join(map(str, shape))
+    side = min(shape) // 2
+    shutil.rmtree(place, ignore_errors=True)
+    if name == "volara":
+        command = [python, "-m", "benchmarks.peer_volara", str(folder.resolve() / "boundary.zarr"),
+                   str(place), "--shape", text, "--block", str(side)]  # fmt: skip
+        subprocess.run(command, check=True)
+        found: dict[str, Any] = json.loads((place / "result.json").read_text())
+    else:
+        part = zarr.open_array(str(folder / "boundary.zarr"), mode="r")
+        place.mkdir()
+        zarr.create_array(
+            str(place / "boundary.zarr"), data=part[tuple(slice(0, n) for n in shape)],
+            chunks=(side,) * 3,
+        )  # fmt: skip
+        with measured() as out:
+            source = str(place / "boundary.zarr")
+            blocks.plan(
+                place / "result", source, ranges=(0, 255), block=side, workers=2, pyramid=False
+            )
+            blocks.run(place / "result")
+        count = _marker(place / "result", "table")["segments"]
+        found = {"package": "napari-agglo", "version": version("napari-agglo"), "count": count}
+        found |= out
+    shutil.rmtree(place)
+    step = f"map to labels in blocks of {side}, two workers"
+    return {"step": step, "shape": shape, **found}
+
+
+def everything(folder: Path, python: str) -> dict[str, Any]:
     """Run all parts one after the other, each in a process of its own."""
     small, four = folder / "piece", folder / "four"
     part("make", small, "--shape", "384,384,384", "--cues", 1)
@@ -414,6 +461,8 @@ def everything(folder: Path) -> dict[str, Any]:
              "--name", f"workers-{workers}")  # fmt: skip
     for name in PEERS:
         part("peer", small, "--name", name, "--shape", "256,256,256", "--warm")
+    if python:
+        part("peer", small, "--name", "volara", "--shape", "256,256,256", "--python", python)
     part("halo", small)
     part("hierarchical", small, "--name", "workers-1")
     part("learned", small)
@@ -437,6 +486,7 @@ def main() -> int:
     parser.add_argument("--block")
     parser.add_argument("--hierarchical", action="store_true")
     parser.add_argument("--name", default="run")
+    parser.add_argument("--python", default="", help="of an environment with volara, for that peer")
     parser.add_argument("--warm", action="store_true", help="compile all kernels first")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
     options = parser.parse_args()
@@ -456,13 +506,19 @@ def main() -> int:
     elif options.part == "learned":
         result = learned_merges(options.folder)
     elif options.part == "peer":
-        result = peer(options.folder, options.name, shape)
+        result = peer(options.folder, options.name, shape, options.python)
+    elif options.part == "window":
+        from benchmarks.blocks_window import sparse_run, window
+
+        own = options.name == "run"
+        run = sparse_run(options.folder) if own else options.folder / f"result-{options.name}"
+        result = window(options.folder, run)
     elif options.part == "table":
         from benchmarks.blocks_tables import write_tables
 
         return write_tables(options.folder)
     elif options.part == "all":
-        result = everything(options.folder)
+        result = everything(options.folder, options.python)
     else:
         output = options.folder / f"result-{options.name}"
         if not options.resume:

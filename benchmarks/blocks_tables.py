@@ -1,6 +1,7 @@
 """Tables of docs/scale.md from the numbers that `bench_blocks` wrote; this file runs nothing.
 
-The text between the two marks of the page is replaced. What was not run is left out.
+Each table is between two marks of the page with its name. Those whose numbers are there are
+replaced; the others stay as they were measured last.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-BEGIN, END = "<!-- bench-blocks: begin -->", "<!-- bench-blocks: end -->"
-KINDS = ("run", "memory", "halo", "hierarchical", "learned", "peer")
+KINDS = ("run", "memory", "halo", "hierarchical", "learned", "peer", "window")
+PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components")
+BLOCKWISE_PEERS = ("own-blocks", "volara")
+LONG = ("run-large", "run-full", "run-four")
 GROUPS = {
     "plan": "plan, with its sample",
     "cut": "superpixels: flood with a halo",
@@ -38,21 +41,33 @@ def write_tables(folder: Path) -> int:
         for path in sorted([*folder.glob("*.json"), *folder.glob("*/*.json")])
         if path.stem.partition("-")[0] in KINDS
     }
-    parts = [
-        stages_table(numbers),
-        overhead(numbers),
-        rows_table(numbers),
-        peers_table(numbers),
-        halo_table(numbers),
-        learned_table(numbers),
-        estimates(numbers),
-    ]
+    parts = {
+        **{name: stages_table(numbers[name]) for name in LONG if name in numbers},
+        "overhead": overhead(numbers),
+        "rows": rows_table(numbers),
+        "peers": peers_table(numbers, PEERS),
+        "block-wise peers": peers_table(numbers, BLOCKWISE_PEERS),
+        "halo": halo_table(numbers),
+        "final": final_table(numbers),
+        "learned": learned_table(numbers),
+        "window": window_table(numbers),
+        "estimates": estimates(numbers),
+    }
     text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    body = "\n\n".join(part for part in parts if part)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    for name, body in parts.items():
+        if body:
+            text = _replaced(text, name, body)
+    PAGE.write_text(text, encoding="utf-8")
     return 0
+
+
+def _replaced(text: str, name: str, body: str) -> str:
+    begin, end = (f"<!-- bench-blocks {name}: {word} -->" for word in ("begin", "end"))
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"{PAGE.name} has no place for the table {name!r}: {begin}")
+    return f"{before}{begin}\n\n{body}\n\n{end}{after}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -70,8 +85,7 @@ def _voxels(run: dict[str, Any]) -> float:
 
 
 def _runs(numbers: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    names = ("run-large", "run-full", "run-four", "run-one-block", "run-workers-1", "run-workers-2")
-    return [(name, numbers[name]) for name in names if name in numbers]
+    return [(name, numbers[name]) for name in LONG if name in numbers]
 
 
 def _grouped(run: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -88,32 +102,27 @@ def _grouped(run: dict[str, Any]) -> dict[str, dict[str, float]]:
     return out
 
 
-def stages_table(numbers: dict[str, Any]) -> str:
-    """Return a table of the stages of each long run."""
-    out = []
-    for name, run in _runs(numbers):
-        if name not in ("run-large", "run-full", "run-four"):
-            continue
-        loads = [one["load"] for one in run["stages"].values() if "load" in one]
-        cues = "one cue" if run["cues"] == 1 else f"{run['cues']} cues, all statistics"
-        out.append(
-            f"**{_shape(run)}** ({_voxels(run):,.0f} million voxels, {cues}; measured): "
-            f"{run['superpixels']:,} superpixels, {_boundaries(run)}, "
-            f"{run['blocks']} blocks of {' x '.join(map(str, run['block']))} with a halo of "
-            f"{run['halo']}, {run['workers']} threads, mean policy. Peak of resident memory "
-            f"**{run['peak_gb']:.2f} GB** in all processes; {run['disk_gb']:.1f} GB of results and "
-            f"tables on disk; {run['seconds'] / 60:.0f} minutes on the clock at a load of "
-            f"{sum(loads) / max(len(loads), 1):.1f} on two cores."
-        )
-        rows = [
-            [stage, f"{one['cpu']:,.1f}", f"{_voxels(run) / max(one['cpu'], 1e-9):,.1f}",
-             f"{one['peak_gb']:.2f}"]
-            for stage, one in _grouped(run).items()
-        ]  # fmt: skip
-        rows.append(["all", f"{run['cpu']:,.1f}", f"{_voxels(run) / run['cpu']:,.2f}",
-                     f"{run['peak_gb']:.2f}"])  # fmt: skip
-        out.append(table(["stage", "CPU seconds", "million voxels a CPU second", "peak, GB"], rows))
-    return "\n\n".join(out)
+def stages_table(run: dict[str, Any]) -> str:
+    """Return a table of the stages of a long run."""
+    cues = "one cue" if run["cues"] == 1 else f"{run['cues']} cues, all statistics"
+    text = (
+        f"**{_shape(run)}** ({_voxels(run):,.0f} million voxels, {cues}; measured): "
+        f"{run['superpixels']:,} superpixels, {_boundaries(run)}, "
+        f"{run['blocks']} blocks of {' x '.join(map(str, run['block']))} with a halo of "
+        f"{run['halo']}, {run['workers']} threads, mean policy. Peak of resident memory "
+        f"**{run['peak_gb']:.2f} GB** in all processes; {run['disk_gb']:.1f} GB of results and "
+        f"tables on disk; {run['seconds'] / 60:.0f} minutes on the clock at a load of "
+        f"{_load(run):.1f} on two cores.\n\n"
+    )
+    rows = [
+        [stage, f"{one['cpu']:,.1f}", f"{_voxels(run) / max(one['cpu'], 1e-9):,.1f}",
+         f"{one['peak_gb']:.2f}"]
+        for stage, one in _grouped(run).items()
+    ]  # fmt: skip
+    rows.append(["all", f"{run['cpu']:,.1f}", f"{_voxels(run) / run['cpu']:,.2f}",
+                 f"{run['peak_gb']:.2f}"])  # fmt: skip
+    head = ["stage", "CPU seconds", "million voxels a CPU second", "peak, GB"]
+    return text + table(head, rows)
 
 
 def _boundaries(run: dict[str, Any]) -> str:
@@ -187,9 +196,9 @@ def rows_table(numbers: dict[str, Any]) -> str:
         [_shape(run), run["cues"], run["bytes"]["row_on_disk"], run["bytes"]["boundary_in_memory"],
          run["bytes"]["region_in_memory"], f"{_voxels(run) * 1e6 / run['superpixels']:.0f}",
          "-" if run["hierarchical"] else f"{run['boundaries'] / run['superpixels']:.1f}"]
-        for name, run in _runs(numbers) if name in ("run-large", "run-full", "run-four")
+        for _, run in _runs(numbers)
     ]  # fmt: skip
-    if not rows:
+    if len(rows) < len(LONG):
         return ""
     head = ["volume", "cues", "bytes of a row of a partial table on disk",
             "of a boundary in memory", "of a region", "voxels a superpixel",
@@ -197,18 +206,39 @@ def rows_table(numbers: dict[str, Any]) -> str:
     return "**Tables** (measured):\n\n" + table(head, rows)
 
 
-def peers_table(numbers: dict[str, Any]) -> str:
-    """Return the times and memory of other tools at the same step."""
-    found = [one for name, one in numbers.items() if name.startswith("peer-")]
-    if not found:
+def peers_table(numbers: dict[str, Any], names: Sequence[str]) -> str:
+    """Return the times and memory of other tools at the same step, if all were run."""
+    found = [numbers[f"peer-{name}"] for name in names if f"peer-{name}" in numbers]
+    if len(found) < len(names):
         return ""
     rows = [
-        [one["step"], f"{one['package']} {one['version']}", f"{one['cpu']:.1f}",
+        [one["step"], _shape(one), f"{one['package']} {one['version']}", f"{one['cpu']:.1f}",
          f"{one['seconds']:.1f}", f"{one['peak_gb']:.2f}", f"{one['count']:,}"]
         for one in sorted(found, key=lambda one: (one["step"], one["package"]))
     ]  # fmt: skip
-    text = f"**Other tools** at the same step, on {_shape(found[0])} in one process (measured):\n\n"
-    return text + table(["step", "tool", "CPU seconds", "seconds", "peak, GB", "segments"], rows)
+    text = "**Other tools** at the same step (measured):\n\n"
+    head = ["step", "voxels", "tool", "CPU seconds", "seconds", "peak, GB", "segments"]
+    return text + table(head, rows)
+
+
+def window_table(numbers: dict[str, Any]) -> str:
+    """Return the steps in a window on a large volume."""
+    parts = []
+    for name, run in numbers.items():
+        if not name.startswith("window-"):
+            continue
+        rows = [
+            [one["step"], f"{one['seconds']:.1f}", f"{one['cpu']:.1f}", f"{one['resident_gb']:.2f}"]
+            for one in run["steps"]
+        ]
+        parts.append(
+            f"**A window** on {_shape(run)} ({_voxels(run):,.0f} million voxels, "
+            f"{run['superpixels']:,} superpixels, {run['boundaries']:,} boundaries; measured, "
+            f"software GL, at a load of {run['load']} on two cores). Peak of resident memory "
+            f"**{run['peak_gb']:.2f} GB**:\n\n"
+            + table(["step", "seconds", "CPU seconds", "memory after it, GB"], rows)
+        )
+    return "\n\n".join(parts)
 
 
 def halo_table(numbers: dict[str, Any]) -> str:
@@ -232,55 +262,56 @@ def halo_table(numbers: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def learned_table(numbers: dict[str, Any]) -> str:
-    """Return the departure of a learned policy in groups, and what the mean leaves."""
-    parts = []
+def final_table(numbers: dict[str, Any]) -> str:
+    """Return what the final merges of the mean policy leave for the end."""
     final = next((some for n, some in numbers.items() if n.startswith("hierarchical-")), None)
-    if final:
-        parts.append(
-            "**Final merges of the mean policy** in groups of blocks, on the piece of the "
-            "table of costs (measured):\n\n"
-            + table(
-                ["block", "regions left", "of", "boundaries left", "of", "tree is the same"],
-                [
-                    [one["block"], f"{one['regions']:,}", f"{one['of']:,}",
-                     f"{one['boundaries']:,}", f"{one['boundaries_of']:,}",
-                     "yes" if one["equal"] else "no"]
-                    for one in final
-                ],
-            )
-        )  # fmt: skip
+    if final is None:
+        return ""
+    text = (
+        "**Final merges of the mean policy** in groups of blocks, on the piece of the table of "
+        "costs (measured):\n\n"
+    )
+    return text + table(
+        ["block", "regions left", "of", "boundaries left", "of", "tree is the same"],
+        [
+            [one["block"], f"{one['regions']:,}", f"{one['of']:,}", f"{one['boundaries']:,}",
+             f"{one['boundaries_of']:,}", "yes" if one["equal"] else "no"]
+            for one in final
+        ],
+    )  # fmt: skip
+
+
+def learned_table(numbers: dict[str, Any]) -> str:
+    """Return the departure of a learned policy in groups."""
     learned = next((some for name, some in numbers.items() if name.startswith("learned-")), None)
-    if learned:
-        base = learned[0]["vi"]
-        parts.append(
-            "**A learned policy in groups** (measured), on the tile in blocks of 32, trained on "
-            "another volume; VI against the gold standard, each at its best threshold:\n\n"
-            + table(
-                ["`--approximate`", "regions left", "of", "best VI, bits", "difference",
-                 "VI to the exact labels at 0.5"],
-                [
-                    [one["below"] or "not hierarchical: exact", f"{one['regions']:,}",
-                     f"{one['of']:,}", f"{one['vi']:.4f}", f"{one['vi'] - base:+.4f}",
-                     f"{one['difference_at_half']:.4f}"]
-                    for one in learned
-                ],
-            )
-        )  # fmt: skip
-    return "\n\n".join(parts)
+    if learned is None:
+        return ""
+    base = learned[0]["vi"]
+    text = (
+        "**A learned policy in groups** (measured), on the tile in blocks of 32, trained on "
+        "another volume; VI against the gold standard, each at its best threshold:\n\n"
+    )
+    return text + table(
+        ["`--approximate`", "regions left", "of", "best VI, bits", "difference",
+         "VI to the exact labels at 0.5"],
+        [
+            [one["below"] or "not hierarchical: exact", f"{one['regions']:,}", f"{one['of']:,}",
+             f"{one['vi']:.4f}", f"{one['vi'] - base:+.4f}", f"{one['difference_at_half']:.4f}"]
+            for one in learned
+        ],
+    )  # fmt: skip
 
 
 def estimates(numbers: dict[str, Any]) -> str:
     """Return the arithmetic for larger volumes, from the largest run."""
-    run = next(
-        (numbers[n] for n in ("run-full", "run-one-block", "run-workers-1") if n in numbers), None
-    )
+    run = next((run for _, run in _runs(numbers) if run["cues"] == 1), None)
     if run is None:
         return ""
     edge, region = run["bytes"]["boundary_in_memory"], run["bytes"]["region_in_memory"]
     # rows with all statistics of one cue, as a learned policy needs them, are in memory twice
     full_edge, full_region = 2 * 256 + 16, 2 * 384 + 24
-    own = math.prod(run["shape"]) / run["superpixels"], run["boundaries"] / run["superpixels"]
+    each = run["bytes"]["boundaries"] / run["bytes"]["regions"]  # of tables, cut at their faces
+    own = math.prod(run["shape"]) / run["superpixels"], each
     hours = run["cpu"] / 3600 / math.prod(run["shape"])
     rows = []
     for power in (9, 10, 11, 12):

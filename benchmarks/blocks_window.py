@@ -142,6 +142,7 @@ def steps(run: Path, out: Path) -> None:
 
     from benchmarks.bench_blocks import Peak
     from benchmarks.bench_window import drawn
+    from napari_agglo.widgets._napari import camera
     from napari_agglo.widgets._project import Project
     from napari_agglo.widgets._qt import per_viewer
 
@@ -170,8 +171,8 @@ def steps(run: Path, out: Path) -> None:
 
     def seen() -> None:
         viewer.dims.set_point(0, centre[0])
-        viewer.camera.center = (0, TISSUE[1] / 2, TISSUE[2] / 2)
-        viewer.camera.zoom = 1.2
+        camera(viewer).center = (0, TISSUE[1] / 2, TISSUE[2] / 2)
+        camera(viewer).zoom = 1.2
 
     step.do("another plane, at full resolution", seen, "window-plane")
     for share in (0.2, 0.4, 0.3):

@@ -240,6 +240,7 @@ PRIVATE_IMPORTS = {
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
+        blocks/test_reduction.py
         evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_learning.py
         pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py
         volumes/test_cues.py

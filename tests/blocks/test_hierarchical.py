@@ -133,7 +133,7 @@ def test_a_graph_over_the_budget_is_refused_with_figures(tmp_path, hierarchical,
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(1, 1601)).reshape(40, 40).repeat(4, 0).repeat(4, 1)
     boundary = rng.integers(0, 256, labels.shape).astype(np.uint8)
-    words = {"memory": 400_000, "hierarchical": hierarchical, "workers": 1}
+    words = {"memory": 600_000, "hierarchical": hierarchical, "workers": 1}
     if hierarchical:
         assert_same(
             tree_of_blocks(tmp_path, labels.astype(np.uint32), boundary, (20, 20), **words),

@@ -145,8 +145,10 @@ def is_training_data(policy: Policy, graph: RegionGraph) -> bool:
     if graph_digest(graph) in known:
         return True
     size = graph.superpixels.image.size
-    alike = [one["cues"] for one in volumes if "cues" in one and one.get("pixels") == size]
-    return bool(alike) and not set(cue_digests(graph)).isdisjoint(*alike)
+    alike = {
+        digest for one in volumes if one.get("pixels") == size for digest in one.get("cues", ())
+    }
+    return bool(alike) and not alike.isdisjoint(cue_digests(graph))
 
 
 def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference, ...]:

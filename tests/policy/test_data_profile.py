@@ -160,6 +160,16 @@ def test_the_training_data_are_known_again():
     assert not is_training_data(agglo.MeanPolicy(), graph_of(seed=0))
 
 
+def test_the_training_data_are_known_again_among_several_volumes_of_one_shape():
+    from napari_agglo.policy import is_training_data
+
+    pairs = [(graph_of(seed=seed), sample(seed)[2]) for seed in (0, 1)]
+    both = agglo.train(pairs, strategy="flat", preset="minimal")
+    coarser = [agglo.oversegment(sample(seed)[1], min_size=40) for seed in (0, 1, 2)]
+    again = [graph_of(superpixels=coarser[seed], seed=seed) for seed in (0, 1, 2)]
+    assert [is_training_data(both, graph) for graph in again] == [True, True, False]
+
+
 def test_the_training_data_are_known_again_by_other_superpixels():
     from napari_agglo.policy import is_training_data
 

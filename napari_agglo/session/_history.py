@@ -27,7 +27,7 @@ from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
 from napari_agglo.session._state import SNAPSHOT, Applied, State, n_common, resume, state_arrays
-from napari_agglo.session._store import SessionDamaged, Store
+from napari_agglo.session._store import PackageMissing, SessionDamaged, Store
 from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
@@ -381,7 +381,9 @@ class Transactions:
             # No error for the sake of a cache or the threshold: the folder may have been deleted.
             with suppress(InvalidInput, OSError):
                 if not self.store.read_only:
-                    if self.to_replay >= _SNAPSHOT_FROM:
+                    # Without its package a policy cannot replay a cut: the snapshot stands for it.
+                    few = 1 if self.store.is_of_package(self.state.policy) else _SNAPSHOT_FROM
+                    if self.to_replay >= few:
                         self.checkpoint()
                     entries = len(self.store.journal.records)
                     self.store.save_settings({"threshold": self.view.threshold, "entries": entries})
@@ -430,6 +432,13 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
     for entry in history.done[same:]:
         try:
             state.apply(entry.action, progress=progress)
+        except PackageMissing as error:
+            raise PackageMissing(
+                f"{store.path} cannot be opened without its policy, by which entry {entry.number} "
+                f"of its journal ({entry.action.kind}) is applied: {error.problem}",
+                argument="path",
+                remedy=error.remedy,
+            ) from error
         except InvalidInput as error:
             lost = isinstance(error, SessionDamaged)  # the policy of the entry
             remedy = f"{error.remedy}, or call recover(), which keeps the entries before it"

@@ -5,6 +5,7 @@ from napari_agglo.session._store.sources import SessionSources, Source
 from napari_agglo.session._store.store import Store
 from napari_agglo.session._store.store_errors import (
     NotSaved,
+    PackageMissing,
     Report,
     SessionDamage,
     SessionDamaged,
@@ -13,6 +14,7 @@ from napari_agglo.session._store.store_errors import (
 
 __all__ = [
     "NotSaved",
+    "PackageMissing",
     "Report",
     "SessionDamage",
     "SessionDamaged",

@@ -39,7 +39,7 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
 
     Without a `name`, the file is named after its content: the same policy is written once.
     """
-    package = _package_of(policy)
+    package = package_of(policy)
     more = {} if package is None else {_PACKAGE: package}
     if policy.name != LearnedPolicy.name:  # only a learned policy has a file
         return {**policy.to_json(), **more}
@@ -54,7 +54,7 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
     return {"kind": policy.name, "file": file, "checksum": checksum, **more}
 
 
-def _package_of(policy: Policy) -> str | None:
+def package_of(policy: Policy) -> str | None:
     """Return the package that a policy, or a feature that it reads, comes from; None for ours."""
     features = policy_features(policy)
     blocks = () if features is None else features.blocks
@@ -97,7 +97,7 @@ class AbsentPolicy:
 
     def score(self, graph: RegionGraph) -> NDArray[np.float64]:
         """Refuse any graph."""
-        raise InvalidInput(self.problem, argument="policy", remedy=self.remedy)
+        raise PackageMissing(self.problem, argument="policy", remedy=self.remedy)
 
     def kernel(self, graph: RegionGraph) -> None:
         """Return None: there is none."""

@@ -74,7 +74,10 @@ class _Recovery:
             if not policies.needs_function(manifest.policy):
                 policies.recall(self.folder, manifest.policy)
         except PackageMissing as error:
-            self.sentences.append(f"{_plain(error)} Until then the session opens read-only.")
+            self.sentences.append(
+                f"{_plain(error)} Until then the session opens read-only, unless an edit since its "
+                "last snapshot needs the policy."
+            )
         except AggloError as error:
             self._give_up(_plain(error))
         report = self._journal(manifest)

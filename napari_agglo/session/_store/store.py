@@ -402,6 +402,10 @@ class Store:
             )
         return policies.AbsentPolicy(reference, error.problem, remedy)
 
+    def is_of_package(self, policy: Policy) -> bool:
+        """Return whether a policy needs another package than this one."""
+        return policies.package_of(policy) is not None
+
     def forget_policy(self, reference: Mapping[str, Any]) -> None:
         """Remove a policy whose entry could not be written."""
         policies.forget(self.path, reference.get("file"))

@@ -356,6 +356,13 @@ def _policy(
             remedy="save it first: policy.save('policy.npz')",
         )
     if not os.fspath(policy).endswith(".npz"):
+        if ":" in os.fspath(policy):
+            raise InvalidInput(
+                f"`policy` {policy!r} is a Python function, and block-wise runs merge by compiled "
+                "policies alone",
+                argument="policy",
+                remedy=SetOption("policy", "mean"),
+            )
         check_choice("policy", policy, ("mean", "random"))
         if policy == "mean" and not {"boundary", AFFINITY} & set(names):
             raise InvalidInput(

@@ -114,7 +114,9 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         arguments, rest = make_parser().parse_known_args(words)
         if rest:
             quoted = "; a pattern must be in quotes" if "--each" in words else ""
-            arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}{quoted}")
+            known = [name for action in arguments.parser._actions for name in action.option_strings]
+            meant = did_you_mean(rest[0].partition("=")[0], known)
+            arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}{meant}{quoted}")
     except InvalidInput as error:
         hint = evaluate.hint(words[1:]) if words[:1] == [evaluate.NAME] else ""
         raise InvalidInput(f"{hint}{error}") from None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import AggloError, InvalidInput, Remedy, SetOption, did_you_mean
+from napari_agglo.errors import AggloError, InvalidInput, did_you_mean
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, RandomPolicy, policies
 
@@ -139,7 +139,7 @@ def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.fl
 def import_policy(name: str) -> Any:
     """Return the object ``module:attribute``; only called with a name that a user typed."""
     module, _, attribute = name.partition(":")
-    remedy: Remedy | str = SetOption("policy", "module:function")
+    remedy = f"check the name, and that the module {module} is installed or in this folder"
     if module == "__main__" or "<" in attribute:  # of a script, or inside another function
         remedy = "pass the function itself in Python, or define it in a module that can be imported"
     try:

@@ -151,6 +151,10 @@ def read_table(table: Any) -> pd.DataFrame:
                 frame = pd.read_parquet(path)
             else:
                 frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+        except FileNotFoundError as error:
+            raise InvalidInput(
+                f"{fspath(table)} does not exist", argument="table", remedy="check the path"
+            ) from error
         except (OSError, ValueError) as error:
             raise InvalidInput(
                 f"{fspath(table)} cannot be read as a table ({error})",
@@ -214,7 +218,9 @@ def _plain(details: Any) -> dict[str, Any]:
     except (TypeError, ValueError):
         plain = None
     if not isinstance(plain, dict):
-        raise _NotPossible("the row has no details, so it is not known what it did")
+        missing = not isinstance(details, str) or not details.strip()
+        state = "has no details" if missing else "has details that are not a JSON object"
+        raise _NotPossible(f"the row {state}, so it is not known what it did")
     return plain
 
 

@@ -219,7 +219,7 @@ def check_same_shape(first: object, second: object, first_name: str, second_name
         raise InvalidInput(
             f"{problem}, but the axes seem to be {turned}",
             argument=first_name,
-            remedy=f"transpose one of them: {_transposed(second_name, two, one)}",
+            remedy=f"transpose one of them (in Python: {_transposed(second_name, two, one)})",
         )
     raise InvalidInput(problem, argument=first_name, remedy="use the same crop of both")
 

@@ -117,8 +117,11 @@ def test_a_table_that_is_none_is_refused(tmp_path, grid_session):
         grid_session.apply(7)
     with refuses("table", "pass session.history.table()"):
         grid_session.apply(grid_session.history.table().drop(columns="details"))
-    with refuses("table", "pass a file of export(path, 'edits')"):
+    with refuses("table", "check the path"):
         grid_session.apply(tmp_path / "none.csv")
+    (tmp_path / "empty.csv").write_text("")
+    with refuses("table", "pass a file of export(path, 'edits')"):
+        grid_session.apply(tmp_path / "empty.csv")
     broken = grid_session.history.table()
     broken.loc[0] = [1, "", "merge", 0.0, "1 2", "live", "{"]
     broken.loc[1] = [2, "", "cut", 0.0, "1", "live", '{"steps": [{"cut": 5, "scale": 0}]}']

@@ -113,6 +113,7 @@ def test_a_policy_of_your_own_has_thresholds_of_its_own(run, refused, files, mon
     ("arguments", "meant"),
     [
         (["oversegmnet", "b.tif"], "oversegment"),
+        ([*SEGMENT, "boundary.tif", "--treshold", "0.5"], "--threshold"),
         (["train", "--strategy", "flatt"], "flat"),
         ([*SEGMENT, "boundary.tif", "--policy", "maen"], "mean"),
         (["export", "s.agglo", "lables", "-o", "a.tif"], "labels"),

@@ -62,6 +62,22 @@ def faster(times: dict[str, float], bound: float, *libraries: str) -> tuple[Goal
     )
 
 
+def always_faster(
+    rounds: list[dict[str, float]], bound: float, *libraries: str
+) -> tuple[Goal, ...]:
+    """Return the goals to be `bound` times as fast as some libraries in each of several rounds."""
+    return tuple(
+        Goal(min(ratios(rounds, one)), ">=", bound, f"x {one} in each run")
+        for one in libraries
+        if one in rounds[0]
+    )
+
+
+def ratios(rounds: list[dict[str, float]], library: str) -> list[float]:
+    """Return, for each round, the time of a library by ours."""
+    return [times[library] / times[OURS] for times in rounds]
+
+
 @dataclass(frozen=True)
 class Row:
     """One measurement: a task done by a library."""
@@ -109,6 +125,16 @@ class Table:
         for library, seconds in times.items():
             ours = library == OURS
             ratio = "" if ours else f"ours {seconds / times[OURS]:.2f} x as fast"
+            rate = f"{short(amount / seconds)} {unit}/s"
+            self.add(task, seconds, rate, ratio, goals if ours else (), library)
+
+    def compare_rounds(self, task: str, rounds: list[dict[str, float]], amount: float, unit: str,
+                       goals: tuple[Goal, ...] = ()) -> None:  # fmt: skip
+        """Add a row for each library: its least time, and its ratio to ours in each round."""
+        for library in rounds[0]:
+            seconds, ours = min(times[library] for times in rounds), library == OURS
+            each = "" if ours else ", ".join(f"{one:.2f}" for one in ratios(rounds, library))
+            ratio = each and f"ours {each} x as fast"
             rate = f"{short(amount / seconds)} {unit}/s"
             self.add(task, seconds, rate, ratio, goals if ours else (), library)
 

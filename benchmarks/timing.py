@@ -25,14 +25,18 @@ def interleaved(
     entries: dict[str, Callable[[], object]], runs: int = 3, warm: bool = True
 ) -> dict[str, float]:
     """Return the least CPU seconds of each entry over `runs` rounds."""
+    each = rounds(entries, runs, warm)
+    return {name: min(times[name] for times in each) for name in entries}
+
+
+def rounds(
+    entries: dict[str, Callable[[], object]], runs: int = 3, warm: bool = True
+) -> list[dict[str, float]]:
+    """Return the CPU seconds of each entry in each of `runs` rounds."""
     if warm:
         for work in entries.values():
             work()
-    best = dict.fromkeys(entries, float("inf"))
-    for _ in range(runs):
-        for name, work in entries.items():
-            best[name] = min(best[name], cpu_seconds(work))
-    return best
+    return [{name: cpu_seconds(work) for name, work in entries.items()} for _ in range(runs)]
 
 
 def least(work: Callable[[], object], runs: int = 3, warm: bool = True) -> float:

@@ -11,7 +11,18 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks.experiment_little_gold import PATCH, paint
-from benchmarks.results import BLOCK, OURS, Goal, Table, below, faster, load, machine, save
+from benchmarks.results import (
+    BLOCK,
+    OURS,
+    Goal,
+    Table,
+    always_faster,
+    below,
+    faster,
+    load,
+    machine,
+    save,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -30,6 +41,17 @@ def test_a_goal_knows_whether_it_is_met():
     assert not Goal(2.0, "<", 2, "x").met
     assert Goal(2.0, ">=", 2, "x").met
     assert str(Goal(1500.0, ">=", 2000, "merges/s")) == ">= 2,000 merges/s, missed: 1,500"
+
+
+def test_a_goal_for_each_round_is_missed_by_the_worst_of_them():
+    rounds = [{OURS: 1.0, "peer": 3.0}, {OURS: 2.0, "peer": 5.0}, {OURS: 1.5, "peer": 6.0}]
+    out = Table()
+    goals = always_faster(rounds, 3, "peer", "absent")
+    out.compare_rounds("count sheep", rounds, 6, "sheep", goals)
+    ours, peer = out.rows
+    assert (ours.seconds, peer.seconds) == (1.0, 3.0), "the least time of each"
+    assert peer.ratio == "ours 3.00, 2.50, 4.00 x as fast"
+    assert [str(goal) for goal in ours.goals] == [">= 3 x peer in each run, missed: 2.5"]
 
 
 def test_results_are_kept_whole(tmp_path):

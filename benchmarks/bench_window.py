@@ -3,10 +3,15 @@
 ``python -m benchmarks window`` measures on 512 x 512 x 256 voxels with 120k superpixels, and on a
 lazily opened zarr of 1024^3. Without a display it starts itself again on a virtual one, with
 software GL, where drawing is slow.
+
+``python -m benchmarks.bench_window stalls`` measures the longest turns of the event loop alone, and
+with ``--profile`` prints for each of them the functions that take the most time, and the shares of
+this package, of napari, of vispy and of Qt.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -23,8 +28,10 @@ import napari_agglo as agglo
 from benchmarks import volumes
 from benchmarks.bench_session import learned
 from benchmarks.results import Table, below, load
+from benchmarks.turn_profile import Times, TurnProfile, shares
 
 TICKS = 40
+MOST = 15  # functions to list of a turn
 
 
 def wall(work: Callable[[], object]) -> float:
@@ -65,10 +72,11 @@ class Watch:
 
     Apart from it, the longest time in a turn that napari needs to add layers and to draw the canvas
     (first of all shaders and letters, with software GL). CPU time, because the wall time of a turn
-    on a busy machine is that of the other programs too.
+    on a busy machine is that of the other programs too. With `profile`, the functions of the
+    longest turn are listed, and turns take longer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, profile: bool = False) -> None:
         from napari.components import LayerList
         from qtpy.QtCore import Qt, QTimer
         from vispy.scene import SceneCanvas
@@ -83,8 +91,13 @@ class Watch:
         self._timer.start(2)
         parts = [(LayerList, "insert", "add_layer"), (SceneCanvas, "_draw_scene", "frame")]
         self._former = [(owner, name, getattr(owner, name)) for owner, name, _ in parts]
+        apart = {former.__code__: part for (*_, part), (*_, former) in
+                 zip(parts, self._former, strict=True)}  # fmt: skip
+        self.profile = TurnProfile(apart) if profile else None
         for (owner, name, part), (*_, former) in zip(parts, self._former, strict=True):
             setattr(owner, name, self._timed(former, part))
+        if self.profile is not None:
+            self.profile.start()
 
     def _timed(self, work: Callable[..., Any], part: str) -> Callable[..., Any]:
         def timed(*arguments: Any, **options: Any) -> Any:
@@ -101,11 +114,16 @@ class Watch:
 
     def _clear(self) -> None:
         self.longest = 0.0
+        self.times: Times = {}  # of the longest turn
         self.most = dict.fromkeys(self.own, 0.0)
 
     def _tick(self) -> None:
         now = time.thread_time()
-        self.longest = max(self.longest, now - self._last - sum(self.own.values()))
+        times = {} if self.profile is None else self.profile.cut()
+        took = now - self._last - sum(self.own.values())
+        if took > self.longest:
+            self.longest = took
+            self.times = {key: one for key, one in times.items() if key[0] not in self.own}
         self.most = {part: max(most, self.own[part]) for part, most in self.most.items()}
         self.own = dict.fromkeys(self.own, 0.0)
         self._last = now
@@ -127,14 +145,27 @@ class Watch:
         own = ", ".join(f"{part} {1e3 * most:.0f} ms" for part, most in self.most.items() if most)
         table.add(f"longest turn of the event loop: {task}", took, own and f"napari: {own}",
                   goals=below(took, 100, "ms"))  # fmt: skip
+        if self.profile is not None:
+            print_turn(self.times)
 
     def stop(self) -> None:
         self._timer.stop()
+        if self.profile is not None:
+            self.profile.stop()
         for owner, name, former in self._former:
             setattr(owner, name, former)
 
 
-def stalls(table: Table, viewer: Any, folder: Path) -> None:
+def print_turn(times: Times) -> None:
+    """Print the shares of the libraries in a turn, and the functions that take the most time."""
+    whole = sum(times.values()) or 1.0
+    parts = (f"{owner} {100 * one / whole:.0f} %" for owner, one in shares(times).items())
+    print(f"    {1e3 * whole:.0f} ms under the profile: {'; '.join(parts)}")
+    for (owner, name), one in sorted(times.items(), key=lambda item: -item[1])[:MOST]:
+        print(f"    {1e3 * one:7.1f} ms  {100 * one / whole:3.0f} %  {owner}: {name}")
+
+
+def stalls(table: Table, viewer: Any, folder: Path, profile: bool = False) -> None:
     """Go through the steps on the 2-D sample: the longest turn of the event loop in each."""
     from napari_agglo.widgets._project import Project
     from napari_agglo.widgets._qt import per_viewer
@@ -154,7 +185,7 @@ def stalls(table: Table, viewer: Any, folder: Path) -> None:
     viewer.open_sample("napari-agglo", "neuropil2d")
     project = per_viewer(viewer, Project)
     drawn()
-    watch, path = Watch(), folder / "stalls.agglo"
+    watch, path = Watch(profile), folder / "stalls.agglo"
     watch.note(table, "opening the dock", open_dock, is_built)
     steps = docks[0].guide.steps
     watch.note(table, "training", steps["train"].run.button.click, is_idle)
@@ -330,12 +361,19 @@ def large(table: Table, viewer: Any, folder: Path, side: int) -> None:
     viewer.layers.remove(layer)
 
 
+def needs_display() -> bool:
+    """Return whether a virtual display is needed."""
+    return sys.platform.startswith("linux") and not os.environ.get("DISPLAY")
+
+
+ON_DISPLAY = ("xvfb-run", "-a", "-s", "-screen 0 1280x800x24", sys.executable, "-m")
+
+
 def run(table: Table, small: bool = False) -> None:
     """Measure all of the above in one window."""
-    if sys.platform.startswith("linux") and not os.environ.get("DISPLAY"):
+    if needs_display():
         with tempfile.TemporaryDirectory() as results:
-            command = ["xvfb-run", "-a", "-s", "-screen 0 1280x800x24", sys.executable, "-m",
-                       "benchmarks", "window", "-o", results, *(["--small"] * small)]  # fmt: skip
+            command = [*ON_DISPLAY, "benchmarks", "window", "-o", results, *(["--small"] * small)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             for row in load(Path(results), "window")[0].rows:
                 table.add(row.task, row.seconds, row.rate, goals=row.goals)
@@ -395,3 +433,31 @@ def run(table: Table, small: bool = False) -> None:
         project.close()
         viewer.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Measure the longest turns of the event loop alone."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("part", choices=["stalls"])
+    parser.add_argument("--profile", action="store_true", help="list the functions of each turn")
+    options = parser.parse_args()
+    if needs_display():
+        module = "benchmarks.bench_window"
+        raise SystemExit(subprocess.call([*ON_DISPLAY, module, *sys.argv[1:]]))
+    subprocess.run([sys.executable, "-m", "napari_agglo", "warm", "-q"], check=True)
+    import napari
+
+    from napari_agglo.widgets._project import Project
+    from napari_agglo.widgets._qt import per_viewer
+
+    viewer = napari.Viewer()
+    viewer.window.resize(1280, 800)
+    drawn()
+    with tempfile.TemporaryDirectory(prefix="bench-window-") as folder:
+        stalls(Table(), viewer, Path(folder), options.profile)
+        per_viewer(viewer, Project).close()
+        viewer.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,7 @@ from benchmarks.results import (
     machine,
     save,
 )
+from benchmarks.turn_profile import TurnProfile, shares
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -123,3 +124,29 @@ def test_gold_is_painted_in_compact_patches(share):
         places = np.argwhere(kept)
         box = tuple(map(slice, places.min(axis=0), places.max(axis=0) + 1))
         assert kept.sum() > 0.7 * np.count_nonzero(gold[box])
+
+
+def test_a_profile_charges_each_library_for_its_own_time_and_for_what_belongs_to_none():
+    now = [0.0]
+
+    def function(path: str, body: str, **names: object):
+        scope = {"__name__": Path(path).stem, "now": now, **names}
+        exec(compile(f"def work():\n    {body}", path, "exec"), scope)
+        return scope["work"]
+
+    other = function("lib/numpy/sort.py", "now[0] += 1")
+    napari = function("lib/napari/layer.py", "now[0] += 2; other()", other=other)
+    frame = function("lib/vispy/canvas.py", "now[0] += 32; napari()", napari=napari)
+    ours = function("napari_agglo/dock.py", "now[0] += 4; napari(); other(); frame()",
+                    napari=napari, other=other, frame=frame)  # fmt: skip
+    profile = TurnProfile({frame.__code__: "frame"}, clock=lambda: now[0])
+    profile.start()
+    ours()
+    now[0] += 8
+    first = profile.cut()
+    napari()
+    second = profile.cut()
+    profile.stop()
+    assert first[("napari_agglo", "dock.work")] == 5, "its own, and that of numpy called by it"
+    assert shares(first) == {"frame": 35, "Qt": 8, "napari_agglo": 5, "napari": 3}
+    assert shares(second)["napari"] == 3

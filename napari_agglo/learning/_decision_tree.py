@@ -21,8 +21,11 @@ from napari_agglo._numba.hash_tables import uniform
 from napari_agglo.policy import Forest
 
 _MOST_BINS = 256  # a bin is a byte
-# Nodes of fewer examples sort them: a histogram would be mostly empty.
-_FEW = 20
+# Nodes of fewer examples mark their bins: a histogram would be mostly empty.
+_FEW = 200
+# Of the 32 lower bits of this number times a power of two, the first five tell the power.
+_DE_BRUIJN = 0x077CB531
+_PLACES = np.argsort([(_DE_BRUIJN << k) % 2**32 >> 27 for k in range(32)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +133,8 @@ def grow_tree(
     n = _grow(
         binned.codes, mass, np.empty(len(order), np.int64), order, np.arange(width), table,
         np.array([columns, leaf, depth or room, seed], np.int64),
-        np.zeros((_MOST_BINS, 2), np.int64), np.zeros((room, 4), np.int64), nodes, values, gains,
+        np.zeros((_MOST_BINS, 2), np.int64), np.zeros(_MOST_BINS // 32, np.int64),
+        np.zeros((room, 4), np.int64), nodes, values, gains,
     )  # fmt: skip
     nodes, values = nodes[:n], values[:n]
     inner = np.flatnonzero(nodes[:, 2] != np.arange(n))
@@ -216,45 +220,51 @@ def _split_by_histogram(
 
 
 @kernel
-def _split_by_order(
-    codes: Any, mass: Any, order: Any, leaf: Any, total: Any, table: Any, bins: Any
+def _split_by_marks(
+    codes: Any, mass: Any, order: Any, leaf: Any, total: Any, table: Any, bins: Any, marks: Any
 ) -> Any:
-    """Return the same for few examples, by an insertion sort. No bounds checking."""
-    n = order.size
-    for k in range(n):
+    """Return the same for few examples: of the bins, only those with a mark are read.
+
+    `marks` is a buffer of zeros, a bit for each bin, which the kernel restores. No bounds checking.
+    """
+    for k in range(order.size):
         code = np.int64(codes[order[k]])
-        at = k
-        while at > 0 and bins[at - 1, 1] > code:
-            bins[at, 0] = bins[at - 1, 0]
-            bins[at, 1] = bins[at - 1, 1]
-            at -= 1
-        bins[at, 0] = mass[k]
-        bins[at, 1] = code
+        bins[code, 0] += mass[k]
+        bins[code, 1] += 1
+        marks[code >> 5] |= np.int64(1) << (code & 31)
     best = -np.inf
     cut = np.int64(-1)
     left = np.int64(0)
-    for k in range(n - 1):
-        left += bins[k, 0]
-        if bins[k, 1] < bins[k + 1, 1] and k + 1 >= leaf and n - k - 1 >= leaf:
-            gain = _gain(left, total, table)
-            if gain > best:
-                best = gain
-                cut = bins[k, 1]
-    for k in range(n):
-        bins[k, 0] = 0
-        bins[k, 1] = 0
+    count = np.int64(0)
+    for word in range(marks.size):
+        bits = marks[word]
+        marks[word] = 0
+        while bits != 0:
+            lowest = bits & -bits
+            at = 32 * word + _PLACES[(lowest * _DE_BRUIJN >> 27) & 31]
+            bits ^= lowest
+            left += bins[at, 0]
+            count += bins[at, 1]
+            bins[at, 0] = 0
+            bins[at, 1] = 0
+            if count >= leaf and order.size - count >= leaf:
+                gain = _gain(left, total, table)
+                if gain > best:
+                    best = gain
+                    cut = np.int64(at)
     return best, cut
 
 
 @kernel
 def _grow(
     codes: Any, mass: Any, near: Any, order: Any, columns: Any, table: Any, settings: Any,
-    bins: Any, stack: Any, nodes: Any, values: Any, gains: Any,
+    bins: Any, marks: Any, stack: Any, nodes: Any, values: Any, gains: Any,
 ) -> Any:  # fmt: skip
     """Write the nodes of a tree, with bins instead of thresholds; return their number.
 
     Invariant: the examples of a node are ``order[start:stop]``; a split reorders them so that those
-    of the left child come first. `near`, `bins` and `stack` are buffers. No bounds checking.
+    of the left child come first. `near`, `bins`, `marks` and `stack` are buffers. No bounds
+    checking.
     """
     n_columns, leaf, depth, seed = settings[0], settings[1], settings[2], settings[3]
     stack[0, 2] = order.size
@@ -291,7 +301,9 @@ def _grow(
             columns[visited] = column
             visited += 1
             if here.size < _FEW:
-                gain, at = _split_by_order(codes[column], heavy, here, leaf, total, table, bins)
+                gain, at = _split_by_marks(
+                    codes[column], heavy, here, leaf, total, table, bins, marks
+                )
             else:
                 gain, at = _split_by_histogram(codes[column], heavy, here, leaf, total, table, bins)
             if at >= 0 and gain > best:

@@ -52,10 +52,16 @@ class Examples:
         """Return the examples without exact duplicates, each at its first place."""
         both = np.concatenate([self.rows, self.labels[:, None].astype(np.float32)], axis=1)
         both += np.float32(0)  # -0.0 and 0.0 are equal and must be the same bytes
-        bits = both.view(np.uint32).astype(np.uint64)
+        bits = both.view(np.uint32)
         factors = np.random.default_rng(0).integers(1, 2**63, bits.shape[1], np.uint64)
-        _, first, group = np.unique(bits @ factors, return_index=True, return_inverse=True)
-        if not np.array_equal(bits[first[group]], bits):  # two rows with one hash: improbable
+        hashes = np.empty(len(bits), np.uint64)
+        for start in range(0, len(bits), _HASHED):
+            part = slice(start, start + _HASHED)
+            hashes[part] = bits[part].astype(np.uint64) @ factors
+        _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+        alike = first[group]  # the first row with the same hash
+        copies = np.flatnonzero(alike != np.arange(len(bits)))
+        if not np.array_equal(bits[alike[copies]], bits[copies]):  # other rows: improbable
             _, first = np.unique(bits, axis=0, return_index=True)
         first.sort()
         return Examples(self.rows[first], self.labels[first], self.owners[first])
@@ -71,6 +77,7 @@ def joined(parts: Iterable[Examples], width: int) -> Examples:
     )
 
 
+_HASHED = 512  # rows whose hashes are computed at once, few enough to stay in the cache
 # With fewer gold segments, single examples are drawn: a bag would leave too many segments out.
 _LEAST_OWNERS = 8
 # Seconds between two reports of progress while a tree is grown.
@@ -342,7 +349,17 @@ def held_out_scores(fitted: Fitted, examples: Examples) -> NDArray[np.float64] |
     """Return the scores of examples by the trees that did not learn from their owners."""
     if not isinstance(fitted.model, Forest) or fitted.in_bag.size == 0:
         return None
-    return fitted.model.predict_out_of_bag(examples.rows, examples.owners, fitted.in_bag)
+    model, in_bag = fitted.model, fitted.in_bag
+    assert model.trees.roots.size  # packed once, before the threads
+    parts = np.array_split(np.arange(len(examples)), os.cpu_count() or 1)
+    with ThreadPoolExecutor(len(parts)) as pool:
+        scores = pool.map(
+            lambda part: model.predict_out_of_bag(
+                examples.rows[part], examples.owners[part], in_bag
+            ),
+            parts,
+        )
+        return np.concatenate(list(scores))
 
 
 _BINS = 10

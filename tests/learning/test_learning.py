@@ -22,7 +22,7 @@ from napari_agglo.learning import (
     boundary_labels,
     train,
 )
-from napari_agglo.learning._fit import Examples
+from napari_agglo.learning._fit import Examples, fit, held_out_scores
 from napari_agglo.learning._training_volume import lesson
 from napari_agglo.policy import MeanPolicy, RandomPolicy, load_policy
 
@@ -189,6 +189,17 @@ def test_exact_duplicates_are_removed_and_order_is_kept():
     labels = np.array([1, -1, 1, -1, -1], np.int8)
     kept = Examples(rows, labels, np.arange(5)).unique()
     assert kept.owners.tolist() == [0, 1, 4]
+
+
+def test_held_out_scores_in_threads_are_those_of_one_call():
+    rng = np.random.default_rng(0)
+    rows = rng.random((301, 3), np.float32)
+    labels = np.where(rows[:, 0] + rng.normal(0, 0.2, 301) > 0.5, 1, -1).astype(np.int8)
+    examples = Examples(rows, labels, rng.integers(0, 12, 301))
+    fitted = fit(examples, "forest", ForestSettings(trees=7), 12, 0, None, "fit")
+    whole = fitted.model.predict_out_of_bag(rows, examples.owners, fitted.in_bag)
+    np.testing.assert_array_equal(held_out_scores(fitted, examples), whole)
+    assert len(np.unique(whole)) > 10
 
 
 @pytest.mark.compiled

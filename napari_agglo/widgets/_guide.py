@@ -83,6 +83,7 @@ class Header(QWidget):
             "QToolButton { font-weight: bold; border: none; padding: 2px 4px; }"
         )
         self.button.toggled.connect(self._on_toggled)
+        self._status: Status | None = None
         self.badge = QLabel()
         self.badge.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.badge.setFixedHeight(19)
@@ -91,7 +92,10 @@ class Header(QWidget):
         column(self, line).setContentsMargins(2, 1, 8, 1)
 
     def show_status(self, status: Status) -> None:
-        """Show the status of the step."""
+        """Show the status of the step; a style that is set again makes Qt lay out the dock."""
+        if status is self._status:
+            return
+        self._status = status
         back, front = STATUS[status.value]
         self.badge.setText(status.value)
         self.badge.setToolTip(_STATUS_TIPS[status])

@@ -282,7 +282,7 @@ def _least(values: NDArray[np.float64]) -> int:
 def _row(curve: pd.DataFrame, row: int) -> dict[str, float]:
     if len(curve) == 0:
         raise InvalidInput("`curve` has no rows", argument="curve", remedy="make it with vi_curve")
-    return {str(name): curve[name].iloc[row].item() for name in curve.columns}
+    return {str(name): curve[name].to_numpy()[row].item() for name in curve.columns}
 
 
 def vi_curve(

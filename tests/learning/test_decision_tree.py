@@ -18,7 +18,7 @@ from tests.examples import examples
 @st.composite
 def bags(draw):
     """Return rows of few values, classes, and how often each example counts."""
-    n = draw(st.integers(4, 60))
+    n = draw(st.integers(4, 60) | st.integers(200, 400))  # few and many examples in a node
     width = draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     rows = rng.integers(0, draw(st.integers(2, 40)), (n, width)).astype(np.float32) / 7

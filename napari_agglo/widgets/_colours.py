@@ -36,6 +36,7 @@ STATUS = {
 }
 SAVED, NOT_SAVED = "#16a34a", "#ef4444"
 PROBLEM = "#d97706"  # the frame of a problem with the chosen layers
+FOCUS = "#3b82f6"  # the frame of the control that the keyboard acts on
 GREY = "#8a8f98"  # lines and weak text, legible on dark and on light
 
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error
-from qtpy.QtCore import QObject, Qt, QTimer
-from qtpy.QtGui import QIcon, QResizeEvent
+from qtpy.QtCore import QEvent, QObject, QRectF, Qt, QTimer
+from qtpy.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPen, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -39,7 +39,7 @@ from qtpy.QtWidgets import (
 from superqt import QCollapsible
 
 from napari_agglo.errors import AggloError, Cancelled
-from napari_agglo.widgets._colours import GREY
+from napari_agglo.widgets._colours import FOCUS, GREY
 from napari_agglo.widgets._remedies import window_sentence
 
 # Objects by viewer and class. The keys are weak: an object must not refer to its viewer.
@@ -253,8 +253,69 @@ def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:
     area.setWidgetResizable(True)
     area.setWidget(content)
     area.setFrameShape(QScrollArea.Shape.NoFrame)
+    FocusRings(content)
     column(widget, area)
     return area
+
+
+class FocusRing(QWidget):
+    """A frame around a control while it has the focus of the keyboard."""
+
+    def __init__(self, control: QWidget) -> None:
+        super().__init__(control.parentWidget())
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.control = control
+        control.installEventFilter(self)
+        self._place()
+        self.show()
+
+    def eventFilter(self, control: QObject | None, event: QEvent | None) -> bool:
+        """Follow the control, and go with its focus."""
+        kind = None if event is None else event.type()
+        if kind in (QEvent.Type.Move, QEvent.Type.Resize):
+            self._place()
+        elif kind in (QEvent.Type.FocusOut, QEvent.Type.Hide):
+            self.hide()
+            self.deleteLater()
+        return False
+
+    def paintEvent(self, _: QPaintEvent | None) -> None:
+        """Draw the frame."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(FOCUS), 2))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 3, 3)
+
+    def _place(self) -> None:
+        parent = self.parentWidget()
+        if parent is not None:
+            self.setGeometry(self.control.geometry().adjusted(-2, -2, 2, 2) & parent.rect())
+            self.raise_()
+
+
+class FocusRings(QObject):
+    """Frames for the controls inside a widget: napari's style does not show the focus.
+
+    Only where the focus came by a key, as a click needs no frame.
+    """
+
+    def __init__(self, owner: QWidget) -> None:
+        super().__init__(owner)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._follow)
+
+    def _follow(self, _: QWidget | None, control: QWidget | None) -> None:
+        owner, parent = self.parent(), None if control is None else control.parentWidget()
+        if control is None or parent is None or not isinstance(owner, QWidget):
+            return
+        if not owner.isAncestorOf(control):
+            return
+        by_key = control.window().testAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)
+        if by_key and QApplication.mouseButtons() == Qt.MouseButton.NoButton:
+            rings = parent.findChildren(FocusRing)
+            if not any(one.control is control and one.isVisibleTo(parent) for one in rings):
+                FocusRing(control)  # a step inside the dock has frames of its own
 
 
 def single_shot(action: Callable[[], object], milliseconds: int = 0) -> QTimer:

@@ -15,6 +15,7 @@ from qtpy.QtWidgets import QMainWindow, QSizePolicy, QWidget
 from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
+    FocusRings,
     column,
     label,
     link,
@@ -59,6 +60,7 @@ class StepWidget(QWidget):
         self.body.setContentsMargins(8, 6, 8, 8)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        FocusRings(self)
         link(self._on_status, self.project.status_changed)
 
     @staticmethod

@@ -27,6 +27,8 @@ from windows import draw, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.widgets import CompareWidget, Dock
+from napari_agglo.widgets._colours import FOCUS
+from napari_agglo.widgets._qt import FocusRing, FocusRings
 from napari_agglo.widgets.hierarchy._slider import Marks
 from napari_agglo.widgets.proofread import open_session
 
@@ -130,6 +132,40 @@ def test_the_check_finds_what_it_looks_for(qapp: Any) -> None:
     third.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     with pytest.raises(AssertionError, match="third"):
         check(box, first)
+    box.close()
+
+
+def test_the_control_that_the_keyboard_acts_on_is_framed(qapp: Any, qtbot: Any) -> None:
+    box = QWidget()
+    first, second = QPushButton("first"), QPushButton("second")
+    layout = QVBoxLayout(box)
+    layout.addWidget(first)
+    layout.addWidget(second)
+    FocusRings(box)
+    FocusRings(first.parentWidget())  # of a step inside the dock: still one frame
+
+    def framed() -> list[QWidget]:
+        return [one.control for one in box.findChildren(FocusRing) if one.isVisible()]
+
+    with qtbot.waitActive(box):
+        box.show()
+        box.activateWindow()
+    first.setFocus()
+    assert framed() == []  # no key was pressed
+    QTest.keyClick(first, Qt.Key.Key_Tab)
+    assert framed() == [second]
+    frame = box.findChild(FocusRing)
+    assert frame.geometry().contains(second.geometry())
+    left = frame.geometry().topLeft() + QPoint(0, frame.height() // 2)
+    assert box.grab().toImage().pixelColor(left).name() == FOCUS
+    box.resize(400, 300)
+    draw()
+    assert frame.geometry().contains(second.geometry())
+    QTest.keyClick(second, Qt.Key.Key_Tab)
+    assert framed() == [first]
+    first.hide()
+    draw()
+    assert framed() == []  # the frame goes with its control
     box.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 KEY = "napari_agglo"  # of the role of a layer in its metadata; its name is up to the user
@@ -69,5 +70,13 @@ def text_overlay(viewer: Any) -> Any:
 def view_size(viewer: Any) -> tuple[float, float]:
     """Return the height and width of one picture in pixels: of the canvas, or of a grid's cell."""
     canvas = getattr(viewer, "canvas", None)
-    height, width = (600, 800) if canvas is None else canvas.viewbox_size(viewer.layers)
+    size = viewer._get_viewbox_size() if canvas is None else canvas.viewbox_size(viewer.layers)
+    height, width = size
     return float(height), float(width)
+
+
+def when_resized(viewer: Any, action: Callable[[Any], object]) -> None:
+    """Call `action` when the canvas of a viewer has another size, from napari 0.9 on."""
+    canvas = getattr(viewer, "canvas", None)
+    if canvas is not None:
+        canvas.events.size.connect(action)

@@ -10,7 +10,7 @@ from typing import Any
 from psygnal import Signal
 
 from napari_agglo.widgets._colours import CUTTING, EDITING, GROUP_NAMES, GROUPS, READING
-from napari_agglo.widgets._napari import text_overlay, view_size
+from napari_agglo.widgets._napari import text_overlay, view_size, when_resized
 from napari_agglo.widgets._qt import single_shot
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._seeded_cut import Seeds
@@ -95,9 +95,7 @@ class Mode:
         seeds.changed.connect(self._follow)
         scene.suspended_changed.connect(self._follow)
         scene.viewer.layers.events.inserted.connect(self._set_cursor)
-        canvas = getattr(scene.viewer, "canvas", None)
-        if canvas is not None:  # napari 0.9; older ones keep the text of the width at writing
-            canvas.events.size.connect(self._on_size)
+        when_resized(scene.viewer, self._on_size)
         self._follow()
 
     def _follow(self) -> None:

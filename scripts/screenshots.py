@@ -1,11 +1,14 @@
 """Take the pictures of docs/plugin.md: ``python scripts/screenshots.py [FOLDER]``.
 
-Needs a display of 1280 x 800, such as ``xvfb-run -s "-screen 0 1280x800x24"`` gives.
+Needs a display of 1280 x 800, such as ``xvfb-run -s "-screen 0 1280x800x24"`` gives. To look at a
+small window, or at a screen at 200 %, with a display of that size times the scale:
+``python scripts/screenshots.py FOLDER --size 1024x700 --scale 2``.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -20,8 +23,6 @@ from napari_agglo.widgets._napari import role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
-
-SAMPLE = "neuropil2d"
 
 
 def wait(project: Any, seconds: float = 0.4) -> None:
@@ -49,12 +50,13 @@ def paint(viewer: Any, project: Any, panel: Any) -> None:
         wait(project, 0.1)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, size: tuple[int, int], sample: str) -> None:
     """Run all steps, and save a picture of each in both themes."""
+    folder.mkdir(parents=True, exist_ok=True)
     viewer = napari.Viewer(title="napari")
-    viewer.window.resize(1280, 800)
+    viewer.window.resize(*size)
     project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
-    viewer.open_sample("napari-agglo", SAMPLE)
+    viewer.open_sample("napari-agglo", sample)
     dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")[1]
     while len(dock.guide.steps) < len(dock.guide.headers):
         wait(project, 1)
@@ -122,5 +124,18 @@ def main(folder: Path) -> None:
     viewer.close()
 
 
+def size_of(text: str) -> tuple[int, int]:
+    """Return width and height of a text such as 1280x800."""
+    width, height = text.split("x")
+    return int(width), int(height)
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images"))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default="docs/images")
+    parser.add_argument("--size", type=size_of, default="1280x800", help="of the window")
+    parser.add_argument("--scale", default="1", help="of the screen: 2 is 200 %%")
+    parser.add_argument("--sample", default="neuropil2d")
+    given = parser.parse_args()
+    os.environ["QT_SCALE_FACTOR"] = given.scale  # Qt reads it when the application is made
+    main(given.folder, given.size, given.sample)

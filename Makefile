@@ -3,6 +3,7 @@
 #   VENV=DIR     where the virtual environment goes (default .venv)
 #   PYTHON=EXE   the interpreter to make it with (default python3; 3.11 or newer)
 #   OUT=DIR      where `make demo` writes (default demo-output)
+#   VERSION=N    of napari, for `make test-napari` (default 0.7.1, the oldest that is supported)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -20,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full test-pyside check compile library commands sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
+.PHONY: help demo test test-full test-pyside test-napari check compile library commands sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -46,11 +47,20 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
 	@$(MAKE) --no-print-directory jitless SLOW_KERNELS=session.py
 
-# A few windows with the other Qt binding: jobs, a dock, clicks, surfaces.
-PYSIDE := test_jobs.py test_dock.py proofread/test_gestures.py proofread/test_shapes.py proofread/test_hand_over.py
+# Windows with the other Qt binding, or an older napari: jobs, a dock, all steps, clicks, surfaces.
+WINDOWS := test_jobs.py test_dock.py test_story.py data/test_widget.py hierarchy evaluate \
+	proofread/test_gestures.py proofread/test_shapes.py proofread/test_hand_over.py
+SETUP_WINDOWS = PYTHON="$(PYTHON)" bash scripts/setup.sh test-windows
 test-pyside:  ## some windows with PySide6, in an environment of its own
-	@VENV="$(VENV)-pyside" PYTHON="$(PYTHON)" bash scripts/setup.sh test-pyside
-	@QT_API=pyside6 "$(VENV)-pyside/bin/python" -m pytest -q -o qt_api=pyside6 $(addprefix tests/widgets/,$(PYSIDE))
+	@VENV="$(VENV)-pyside" $(SETUP_WINDOWS) PySide6
+	@"$(VENV)-pyside/bin/python" tests/kernels.py
+	@QT_API=pyside6 "$(VENV)-pyside/bin/python" -m pytest -q -o qt_api=pyside6 $(addprefix tests/widgets/,$(WINDOWS))
+
+VERSION ?= 0.7.1
+test-napari:  ## the same windows with one version of napari, VERSION=0.7.1, in an environment of its own
+	@VENV="$(VENV)-napari-$(VERSION)" $(SETUP_WINDOWS) PyQt6 "napari==$(VERSION)"
+	@"$(VENV)-napari-$(VERSION)/bin/python" tests/kernels.py
+	@"$(VENV)-napari-$(VERSION)/bin/python" -m pytest -q $(addprefix tests/widgets/,$(WINDOWS))
 
 check:
 	@"$(BIN)/ruff" check .
@@ -115,6 +125,6 @@ setup:  ## only make the virtual environment
 	@$(SETUP) test
 
 clean:  ## remove what the other targets made, the virtual environment too
-	@rm -rf "$(VENV)" "$(OUT)" "$(OUT).json" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf "$(VENV)" "$(VENV)"-pyside "$(VENV)"-napari-* "$(OUT)" "$(OUT).json" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf *.egg-info

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Make ready what `make` needs: system libraries, virtual environment, this package with one extra.
 #
-#   VENV=.venv PYTHON=python3 bash scripts/setup.sh [EXTRA]
+#   VENV=.venv PYTHON=python3 bash scripts/setup.sh [EXTRA [REQUIREMENT...]]
 #
+# Further requirements choose one version of many: `setup.sh test-windows PyQt6 napari==0.7.1`.
 # Quick when there is nothing to do: pip runs only when setup.cfg or pyproject.toml have changed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -55,21 +56,21 @@ with_uv() { # uv loads and unpacks side by side: a fifth of the waiting; where i
     "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check uv 2>/dev/null || return 1
     index="${PIP_INDEX_URL:-$("$venv/bin/python" -m pip config get global.index-url 2>/dev/null || true)}"
     [ -z "$index" ] || export UV_DEFAULT_INDEX="${UV_DEFAULT_INDEX:-$index}"
-    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" -e ".${extra:+[$extra]}" 2>/dev/null
+    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" -e ".${extra:+[$extra]}" "$@" 2>/dev/null
 }
 
 with_pip() { # most of what the requirements contain is never imported: Python compiles the rest at first use
-    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -e ".${extra:+[$extra]}"
+    "$venv/bin/python" -m pip install --quiet --no-compile --disable-pip-version-check -e ".${extra:+[$extra]}" "$@"
 }
 
 install_package() {
     local stamp="$venv/.installed-${extra:-core}"
     local wanted
     # The folder is part of it: an editable installation breaks when the clone moves.
-    wanted="$( (pwd; cat setup.cfg setup.py pyproject.toml) | sha256sum)"
+    wanted="$( (pwd; echo "$*"; cat setup.cfg setup.py pyproject.toml) | sha256sum)"
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         say "Installing napari-agglo${extra:+ with what '$extra' needs} into $venv (a few minutes the first time)"
-        with_uv || with_pip
+        with_uv "$@" || with_pip "$@"
         printf '%s\n' "$wanted" >"$stamp"
     fi
 }
@@ -88,4 +89,4 @@ install_libraries() { # only what opens a window needs them, so their absence st
 
 [ -x "$venv/bin/python" ] || make_venv
 install_libraries
-install_package
+install_package "${@:2}"

@@ -103,8 +103,11 @@ def show(project: Any, dataset: Any, threshold: float = 0.3) -> None:
     project.built = build(project)
 
 
-def settle(project: Any, seconds: float = 60) -> None:
-    """Process events until no job runs, and nothing is asked of the session."""
+def settle(project: Any, seconds: float = 600) -> None:
+    """Process events until no job runs, and nothing is asked of the session.
+
+    The limit is for work that never ends: kernels may take minutes to compile on a busy machine.
+    """
     from qtpy.QtWidgets import QApplication
 
     until = time.monotonic() + seconds

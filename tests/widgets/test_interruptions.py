@@ -133,7 +133,7 @@ def test_the_dock_is_closed_during_a_run_and_opened_again(viewer, dock, project)
     settle(project, LONG)
     assert isinstance(project.policy, LearnedPolicy)
     again = put(viewer)
-    assert again.headers["train"].badge.text() == "done"
+    assert again.guide.headers["train"].badge.text() == "done"
     assert button(again, "train").text() == "Train again"
     start(again, "hierarchy")
     settle(project, LONG)
@@ -145,7 +145,7 @@ def test_two_viewers_work_side_by_side(viewer, dock, project, make_napari_viewer
     # Not shown: with two windows vispy now and then raises a GLError at a texture, why is unknown.
     other = make_napari_viewer(show=False)
     add_sample(other, crop)
-    beside = put(other)
+    beside = put(other).guide
     start(dock, "hierarchy")
     beside.steps["hierarchy"].run.button.click()
     settle(project, LONG)

@@ -33,8 +33,12 @@ demo:  ## open napari with the embedded sample; without a display, learn, compar
 	@"$(BIN)/napari-agglo" demo -o "$(OUT)"
 
 # There are two cores nearly everywhere; a third part runs while the others wait for a window or a
-# program of their own. What needs no compiled kernels runs beside the compiling.
-PARTS := check compile jitless sessions library commands windows-proofread windows-steps windows-compare
+# program of their own. What needs no compiled kernels runs beside the compiling; of the others the
+# longest begin first, so that the last to end is short.
+PARTS := check compile jitless commands windows-steps library windows-proofread sessions windows-compare
+# One thread of BLAS and OpenMP in each: more would only wait for the cores, and wait by spinning.
+test test-full $(PARTS): export OMP_NUM_THREADS := 1
+test test-full $(PARTS): export OPENBLAS_NUM_THREADS := 1
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
 	@echo "Running $(words $(PARTS)) parts, three at a time; what each says comes when it has ended (minutes)."

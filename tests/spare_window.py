@@ -92,6 +92,10 @@ class SpareWindow:
     def _empty(self) -> None:
         viewer = self.viewer
         _qt._parts.pop(viewer, None)
+        # Before all else: a part that hears of a new size would write on the canvas again.
+        canvas = getattr(viewer, "canvas", None)
+        if canvas is not None:  # napari 0.9, which adds listeners of its own at need
+            _disconnect(canvas.events)
         viewer.window.remove_dock_widget("all")
         viewer.window._qt_window.restoreState(self._docks)
         viewer.dims.ndisplay = 2

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import pytest
 
 pytest.importorskip("napari", reason="needs napari and a Qt binding")
 
 from napari.components import ViewerModel
+from napari.utils.colormaps import _accelerated_cmap
 from npe2 import PluginManifest
 from spare_window import SIZE, SpareWindow
 from vispy.gloo import glir
+from vispy.visuals.shaders.program import ModularProgram
 from windows import project_of, scene_of, settle, show
 
 import napari_agglo as agglo
@@ -36,6 +39,34 @@ def _manifests_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PluginManifest, "discover", staticmethod(lambda paths=(): iter(found)))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fonts_once() -> None:
+    """Let matplotlib keep its list of fonts: in a new home it would look for all of them again."""
+    matplotlib.get_cachedir()  # is remembered
+
+
+@pytest.fixture(autouse=True)
+def _light_canvas(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run no shaders where no test looks at pixels, and no kernels that napari would compile.
+
+    Software GL takes a fifth of the time of a window, and the first colours of labels seconds.
+    """
+    if "painted" in request.fixturenames:
+        return
+    monkeypatch.setattr(ModularProgram, "draw", lambda *_, **__: None)
+    colours = _accelerated_cmap
+    for name, plain in (
+        ("zero_preserving_modulo", colours.zero_preserving_modulo_numpy),
+        ("labels_raw_to_texture_direct", colours._labels_raw_to_texture_direct_numpy),
+    ):
+        monkeypatch.setattr(colours, name, plain)
+
+
+@pytest.fixture
+def painted() -> None:
+    """Let the canvas show what users see, for tests of pixels."""
 
 
 @pytest.fixture(autouse=True)

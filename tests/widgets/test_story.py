@@ -67,7 +67,7 @@ def wrong_split(hands, gold):
 
 
 def test_from_open_sample_to_an_exported_segmentation(
-    viewer, project, crop, home, monkeypatch, make_napari_viewer, record_property
+    painted, viewer, project, crop, home, monkeypatch, make_napari_viewer, record_property
 ):
     replace_samples(monkeypatch, lambda kind: crop)
     viewer.open_sample("napari-agglo", "neuropil2d")

@@ -29,7 +29,7 @@ def pictures(viewer):
 
 
 @pytest.mark.slow
-def test_four_in_two_rows_with_all_in_sight(viewer, project, dock, compare, look, dataset):
+def test_four_in_two_rows_with_all_in_sight(painted, viewer, project, dock, compare, look, dataset):
     viewer.reset_view()
     before = look(viewer)
     compare(*FOUR)
@@ -103,7 +103,7 @@ def volume(viewer, project, dataset3d, opened):
 
 
 @pytest.mark.slow
-def test_a_volume_plane_by_plane(viewer, project, volume, choose, differ, look):
+def test_a_volume_plane_by_plane(painted, viewer, project, volume, choose, differ, look):
     viewer.dims.set_current_step(0, 12)
     before = look(viewer)
     choose(volume, *QUICK)
@@ -160,7 +160,7 @@ def test_a_volume_from_outside(viewer, project, volume, choose, differ, look):
 
 
 @pytest.mark.slow
-def test_left_as_it_was_in_3d(viewer, volume, choose, look):
+def test_left_as_it_was_in_3d(painted, viewer, volume, choose, look):
     viewer.dims.ndisplay = 3
     draw()
     camera(viewer).angles = (10, -25, 30)

@@ -22,7 +22,7 @@ CASES = [*(pytest.param(*view, marks=pytest.mark.slow) for view in VIEWS[:-1]), 
 
 
 @pytest.fixture
-def deep(viewer, project, step, dataset3d):
+def deep(painted, viewer, project, step, dataset3d):
     """Return hands on a session of a small volume."""
     show(project, dataset3d)
     QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)

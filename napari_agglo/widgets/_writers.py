@@ -49,11 +49,14 @@ def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
 def _save(target: Path, project: Any) -> Path:
     if project is None:
         raise InvalidInput(
-            "This layer shows no hierarchy, so it cannot be saved as a session; choose the layer "
-            "Segmentation, or save the layer as labels: .tif, .h5, .zarr."
+            "This layer shows no hierarchy, so it cannot be saved as a session",
+            argument="layer",
+            remedy=("choose the layer Segmentation", "save the layer as labels: .tif, .h5, .zarr"),
         )
     if target.exists():
-        raise InvalidInput(f"{target} exists already; choose another name.")
+        raise InvalidInput(
+            f"{target} exists already", argument="path", remedy="choose another name"
+        )
     if project.session is None:
         built = project.built
         with Session.create(target, built.regions.graph, built.policy, gold=built.gold) as session:

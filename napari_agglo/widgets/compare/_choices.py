@@ -138,8 +138,10 @@ def _prepare_one(choice: Choice, shared: PanelData, progress: ProgressCallback) 
         shape = shared.graph.superpixels.image.shape
         if tuple(choice.value.shape) != shape:
             raise InvalidInput(
-                f"{choice.name} has the shape {tuple(choice.value.shape)}, but the image has "
-                f"{shape}; choose labels of the same image."
+                f"{choice.name} has the shape {tuple(choice.value.shape)}, "
+                f"but the image has {shape}",
+                argument=choice.name,
+                remedy="choose labels of the same image",
             )
         return PanelSource(choice, labels=choice.value)
     if choice.kind == "table":
@@ -180,8 +182,9 @@ def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Po
         return known
     if shared.gold is None:
         raise InvalidInput(
-            f"The strategy {choice.value!r} needs gold labels, and none are chosen; choose them "
-            "in step 1, Data, or compare another segmentation."
+            f"The strategy {choice.value!r} needs gold labels, and none are chosen",
+            argument="gold",
+            remedy=("choose them in step 1, Data", "compare another segmentation"),
         )
     lessons = shared.gold if shared.lessons is None else shared.lessons
     return train(shared.graph, lessons, strategy=choice.value, progress=progress)

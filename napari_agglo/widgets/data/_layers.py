@@ -198,6 +198,7 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
     if values.dtype.kind not in "biuf":
         raise InvalidInput(
             f"“{name}” has the type {values.dtype}, but labels are whole numbers",
+            argument=name,
             remedy="choose another layer",
         )
     if values.size == 0:
@@ -209,11 +210,14 @@ def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) ->
     if not whole:
         raise InvalidInput(
             f"“{name}” has fractions or NaN, so it is not a label image",
+            argument=name,
             remedy="choose a layer with an id for each object",
         )
     if low < 0 or high >= 2**53:
         raise InvalidInput(
-            f"“{name}” has values from {low:g} to {high:g}; labels are 0 or more, and below 2**53."
+            f"“{name}” has values from {low:g} to {high:g}; labels are 0 or more, and below 2**53",
+            argument=name,
+            remedy="choose a layer with an id for each object",
         )
     return values.astype(np.uint32 if high < 2**32 else np.uint64)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import dense_labels
 from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelData, PanelSource, prepare
@@ -107,10 +107,11 @@ def test_a_saved_policy(graph, dataset, tmp_path):
 
 
 def test_what_cannot_be_compared_is_said(graph, dataset):
-    with pytest.raises(InvalidInput, match="shape"):
+    with refuses("other", "same image") as caught:
         compared(graph, dataset, Choice("other", "labels", np.zeros((3, 3), int)))
+    assert "(3, 3)" in caught.value.problem
     without = PanelData(graph, None, {})
-    with pytest.raises(InvalidInput, match="gold"):
+    with refuses("gold", "step 1"):
         prepare([Choice("agglo", "strategy", "agglo")], without, lambda _: None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -63,11 +64,11 @@ def test_a_comparison_uses_policies_that_exist_and_clears_the_canvas(
 ):
     """What it trains is said before; seeds and the mode are gone while it runs."""
     both = [Choice("flat", "strategy", "flat"), Choice("agglo", "strategy", "agglo")]
-    assert controller.plan(both).startswith("Trains flat and agglo first, about")
+    assert re.match(r"Trains flat and agglo\b", controller.plan(both))
     policy = agglo.train(project.graph, project.gold, strategy="flat", preset="minimal")
     give_policy(project, policy)
-    assert controller.plan(both).startswith("Trains agglo first")
-    assert controller.plan(both[:1]) == "Uses the trained policy flat: nothing is trained."
+    assert re.match(r"Trains agglo\b", controller.plan(both))
+    assert re.match(r"Uses .*\bflat\b", controller.plan(both[:1]))
     assert controller.known_policies()["flat"] is policy
     project.has_painted(project.gold)
     give_policy(project, MeanPolicy())

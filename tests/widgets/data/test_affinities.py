@@ -36,7 +36,7 @@ def test_affinities_are_one_cue_and_make_regions(viewer, step, project):
     draw()
     assert texts(step, 0) == ["affinity", "raw"]
     assert texts(step, 2)[0] == "255:0"
-    assert "recognised as affinities: 3 channels" in step.notes.text()
+    assert all(words in step.notes.text() for words in ("affinities", "3 channels"))
     assert list(project.dataset.cues) == ["affinity"]
     assert project.dataset.shape == GOLD.shape
     before = project.dataset
@@ -68,7 +68,7 @@ def test_affinities_without_a_picture_and_more_channels_than_axes(viewer, step, 
     step.selection.set_cue(step.selection.rows[0], used=False)
     row = next(row for row in step.selection.rows if row.layer is more)
     step.selection.set_cue(row, used=True)
-    assert "the first 3 of 5 channels" in step.notes.text()
+    assert "3 of 5" in step.notes.text()
     # The field for offsets: all channels, then too many, then what is no list, then cleared.
     field = step.offsets.line
     assert field.text() == "[-1,0,0], [0,-1,0], [0,0,-1]"
@@ -94,7 +94,7 @@ def test_a_map_that_is_high_inside_is_inverted_and_the_user_may_object(viewer, s
     viewer.add_image(INSIDE, name="prob_interior")
     draw()
     assert texts(step, 2)[0] == "1:0"
-    assert "“prob_interior” is high inside of objects" in step.notes.text()
+    assert all(words in step.notes.text() for words in ("“prob_interior”", "inside"))
     assert project.dataset.ranges == {"boundary": (1.0, 0.0)}
     step.cues.item(0, 2).setText("")
     draw()

@@ -69,7 +69,7 @@ def test_labels_of_several_people_teach_together(layers_only, crop):
     # Labels of several people that are labels already need a click as well.
     labels = viewer.add_labels(people, name="by hand")
     chosen.choose("gold", labels)
-    assert step.trouble.button.text() == "Use it as 3 gold standards"
+    assert "3 gold standards" in step.trouble.button.text()
     step.trouble.button.click()
     assert len(project.dataset.golds) == 3
     chosen.choose("gold", None)

@@ -143,13 +143,13 @@ def test_cues_are_ticked_named_and_ranged(opened, project):
     assert project.dataset.ranges == {"boundary": (1, 0)}
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("high")
     assert project.dataset is None
-    assert "such as 0:255" in message(opened)
+    assert "0:255" in message(opened)
     table.item(row_of(opened, "neuropil2d boundary"), RANGE).setText("")
     assert project.dataset.ranges == {}
     table.item(row_of(opened, "neuropil2d boundary"), USED).setText("mito")
-    assert "Two cues are called “mito”" in message(opened)
+    assert "“mito”" in message(opened)
     table.item(row_of(opened, "neuropil2d boundary"), USED).setText("edge")
-    assert "No cue is called “boundary”" in message(opened)
+    assert "called “boundary”" in message(opened)
 
 
 def test_channels_are_cues_of_their_own(viewer, step, project, crop):
@@ -193,7 +193,7 @@ def test_gold_that_does_not_fit(viewer, opened, project, crop, options, words):
 def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, crop):
     viewer.layers["neuropil2d gold"].translate = (3, 4)
     assert "different placements" in message(opened)
-    assert opened.trouble.button.text() == "Give all layers the placement of “neuropil2d boundary”"
+    assert "“neuropil2d boundary”" in opened.trouble.button.text()
     opened.trouble.button.click()
     np.testing.assert_allclose(viewer.layers["neuropil2d gold"].translate, 0)
     assert project.dataset.gold is crop.gold
@@ -203,7 +203,7 @@ def test_layers_at_another_place_are_moved_by_a_click(viewer, opened, project, c
 def test_layers_go_to_the_one_that_knows_its_scale(viewer, step, project, block):
     viewer.add_image(block.image, name="stack", scale=(4, 1, 1))
     viewer.add_image(block.cues["boundary"], name="prob")
-    assert step.trouble.button.text() == "Give all layers the placement of “stack”"
+    assert "“stack”" in step.trouble.button.text()
     step.trouble.button.click()
     assert project.dataset.spacing == (4, 1, 1)
     assert project.dataset.options[
@@ -417,7 +417,7 @@ def test_a_range_is_declared_by_a_click(viewer, step, project, crop):
     error = step.selection.problem
     assert error.argument == "cues['boundary']"
     assert error.remedy == SetOption("ranges", (0, 255), "boundary")
-    assert step.trouble.button.text() == "Set the range of “boundary” to 0:255"
+    assert all(words in step.trouble.button.text() for words in ("“boundary”", "0:255"))
     step.trouble.button.click()
     assert project.dataset.ranges == {"boundary": (0, 255)}
     assert message(step) == ""
@@ -432,8 +432,8 @@ def test_nan_is_taken_for_boundary_by_a_click(viewer, step, project, crop):
     viewer.add_image(cue, name="boundary", contrast_limits=(0, 1))
     step.run.button.click()
     settle(project, 240)
-    assert step.trouble.button.text() == "Treat NaN as boundary"
-    assert "choose another cue" in message(step)
+    assert all(words in step.trouble.button.text() for words in ("NaN", "boundary"))
+    assert "another cue" in message(step)
     step.trouble.button.click()
     assert project.dataset.nan == "boundary"
     assert step.options["nan"].value == "boundary"

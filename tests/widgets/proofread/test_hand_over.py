@@ -11,7 +11,7 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
 ):
     theirs = np.kron(np.array([[3, 8, 5], [3, 3, 9]]), np.ones((20, 20), int))
     step.bar.correct.click()
-    assert any("Select the Labels layer" in one for one in notices)
+    assert any("Labels layer" in one for one in notices)
     layer = viewer.add_labels(theirs, name="tool", scale=(2, 1))
     viewer.layers.selection.active = layer
     step.bar.correct.click()
@@ -47,4 +47,4 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
     step.apply.click()
     settle(project, 300)
     assert session.segments.at((5, 45)) == 8
-    assert any("1 edit applied" in one for one in notices), notices
+    assert any("1 edit" in one for one in notices), notices

@@ -67,7 +67,7 @@ def test_a_place_that_is_taken_is_refused(hands, notices, tmp_path):
     press(hands.step.bar.run.button)
     hands.settle()
     assert hands.project.session is None
-    assert any("exists already" in told for told in notices)
+    assert any(".agglo" in told and "another name" in told for told in notices)
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_a_folder_that_is_no_session_is_refused(hands, notices, tmp_path):
     assert hands.project.session is before
     open_session(hands.viewer, tmp_path / "nowhere.agglo")
     hands.settle()
-    assert any("There is no session" in told for told in notices)
+    assert any("no session" in told for told in notices)
 
 
 def test_the_function_of_a_session_runs_only_if_the_person_agrees(
@@ -269,7 +269,7 @@ def test_the_function_of_a_session_runs_only_if_the_person_agrees(
     open_session(hands.viewer, path)
     hands.settle()
     hands.answer("Run the function")
-    assert any("cannot be imported" in told and "PYTHONPATH" in told for told in notices)
+    assert any("PYTHONPATH" in told for told in notices)
 
 
 @pytest.mark.slow

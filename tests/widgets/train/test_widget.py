@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
@@ -27,7 +28,6 @@ def step(viewer, project):
     widget = TrainWidget(viewer)
     widget.show()
     widget.options["preset"].value = "minimal"
-    widget.options["classifier"].value = "logistic"  # a tenth of the time
     widget.options["epochs"].value = 2
     widget.options["folds"].value = 0
     draw()
@@ -52,7 +52,7 @@ def wait_for(condition, seconds=240):
 
 def test_without_gold_it_says_what_to_do(step, project, dataset):
     assert status(TrainWidget, project) == "empty"
-    assert "gold labels in step 1" in step.hint.text()
+    assert all(words in step.hint.text() for words in ("gold", "step 1"))
     assert not step.run.button.isEnabled()
     project.set_dataset(replace(dataset, gold=None))
     assert not step.run.button.isEnabled()
@@ -61,7 +61,6 @@ def test_without_gold_it_says_what_to_do(step, project, dataset):
 
 def test_one_click_trains_and_builds_what_is_missing(taught, project, dataset):
     assert status(TrainWidget, project) == "ready"
-    taught.options["classifier"].value = "forest"
     taught.run.button.click()
     assert status(TrainWidget, project) == "running"
     assert taught.run.button.text() == "Cancel"
@@ -94,7 +93,7 @@ def test_the_error_on_a_held_out_half_is_shown_large(taught, project):
     taught.run.button.click()
     settle(project, 240)
     graph, gold = project.regions.graph, project.regions.dataset.gold
-    options = {"classifier": "logistic", "preset": "minimal", "epochs": 1}
+    options = {"preset": "minimal", "epochs": 1}
     row = agglo.evaluate.hold_out(graph, gold, {"agglo": options}).table.iloc[0]
     assert taught.summary.error.text() == f"VI {row['vi_at_half']:.2f} on the held-out half"
     assert taught.summary.error.isVisibleTo(taught)
@@ -126,8 +125,8 @@ def test_too_few_gold_segments_are_said_and_the_training_error_is_called_so(
     settle(project, 240)
     assert "refusal" in project.policy.record["estimate"]
     text = taught.summary.text.text()
-    assert "No held-out error: a held-out part needs 8 gold segments" in text
-    assert "on its own training data" in text
+    assert re.search(r"held.out .*\b8 gold segments", text)
+    assert "training data" in text
     assert not taught.summary.error.isVisibleTo(taught)
 
 
@@ -232,9 +231,9 @@ def test_other_data_make_it_stale_but_usable(taught, project, dataset):
                     superpixels=dataset.superpixels.copy(), origin=None)  # fmt: skip
     project.set_dataset(there)
     assert status(TrainWidget, project) == "done"
-    assert taught.hint.text() == f"Trained on {dataset.name}. Apply it to there."
+    assert all(words in taught.hint.text() for words in (dataset.name, "there"))
     assert taught.apply.isVisibleTo(taught)
-    assert taught.apply.text() == "Apply it to there"
+    assert "there" in taught.apply.text()
     taught.apply.click()
     settle(project, 300)
     assert project.built.policy is project.policy

@@ -137,7 +137,7 @@ def segmented(where, source, **options):
 
 
 @pytest.mark.parametrize("remote", [False, True])
-@pytest.mark.parametrize("kind", ["zarr", "zarr2", "n5", "channel"])
+@pytest.mark.parametrize("kind", ["zarr", "zarr2", "shards", "n5", "channel"])
 def test_inputs_of_other_formats_and_absent_chunks(tmp_path, boundary, expected, kind, remote):
     path = tmp_path / ("b.n5" if kind == "n5" else "b.zarr")
     key = ""
@@ -151,9 +151,11 @@ def test_inputs_of_other_formats_and_absent_chunks(tmp_path, boundary, expected,
         )  # fmt: skip
         key, chunk = ":0=1", path / "c" / "1" / "2" / "3"
     else:
+        whole = {"chunks": (20, 25), "shards": (40, 50)} if kind == "shards" else {}
         zarr.create_array(
-            str(path), data=boundary, chunks=(40, 50), zarr_format=2 if kind == "zarr2" else 3
-        )
+            str(path), data=boundary, zarr_format=2 if kind == "zarr2" else 3,
+            **{"chunks": (40, 50), **whole},
+        )  # fmt: skip
         chunk = path / ("2.3" if kind == "zarr2" else "c/2/3")
     for lost in (False, True):
         if lost:

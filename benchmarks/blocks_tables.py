@@ -44,6 +44,7 @@ def write_tables(folder: Path) -> int:
     parts = {
         **{name: stages_table(numbers[name]) for name in LONG if name in numbers},
         "overhead": overhead(numbers),
+        "threads": threads(numbers),
         "rows": rows_table(numbers),
         "peers": peers_table(numbers, PEERS),
         "block-wise peers": peers_table(numbers, BLOCKWISE_PEERS),
@@ -135,7 +136,7 @@ def _boundaries(run: dict[str, Any]) -> str:
 
 
 def overhead(numbers: dict[str, Any]) -> str:
-    """Return the cost of blocks beside the same piece in memory, and of two workers."""
+    """Return the cost of blocks beside the same piece in memory."""
     whole = numbers.get("memory-whole")
     if whole is None:
         return ""
@@ -167,22 +168,25 @@ def overhead(numbers: dict[str, Any]) -> str:
         ["run", "blocks", "CPU seconds", "seconds", "peak, GB", "CPU, of memory",
          "without pyramids"], rows,
     )  # fmt: skip
-    pair = [numbers.get(f"run-pair-{n}", numbers.get(f"run-workers-{n}")) for n in (1, 2)]
-    if all(pair):  # those of one session, where others were measured again later
-        one, two = pair
-        alone = sum(
-            stage["cpu"] for name, stage in one["stages"].items()
-            if name in ("plan", "number", "graph", "tree", "table")
-        ) / one["cpu"]  # fmt: skip
-        ideal = one["cpu"] / two["cpu"] / (alone + (1 - alone) / 2)
-        text += (
-            f"\n\nTwo threads took {one['seconds'] / two['seconds']:.2f} times less time on the "
-            f"clock than one (measured, at a load of {_load(one):.1f} and {_load(two):.1f}, which "
-            "favours more threads). On cores that do nothing else it would be "
-            f"{ideal:.2f} times, from the CPU seconds of both and the {100 * alone:.0f} % that one "
-            "task does alone (estimated)."
-        )
     return text
+
+
+def threads(numbers: dict[str, Any]) -> str:
+    """Return the gain of two workers over one."""
+    if not {"run-workers-1", "run-workers-2"} <= numbers.keys():
+        return ""
+    one, two = (numbers[f"run-workers-{n}"] for n in (1, 2))
+    alone = sum(
+        stage["cpu"] for name, stage in one["stages"].items()
+        if name in ("plan", "number", "graph", "tree", "table")
+    ) / one["cpu"]  # fmt: skip
+    ideal = one["cpu"] / two["cpu"] / (alone + (1 - alone) / 2)
+    return (
+        f"Two threads took {one['seconds'] / two['seconds']:.2f} times less time on the clock than "
+        f"one (measured, at a load of {_load(one):.1f} and {_load(two):.1f}, which favours more "
+        f"threads). On cores that do nothing else it would be {ideal:.2f} times, from the CPU "
+        f"seconds of both and the {100 * alone:.0f} % that one task does alone (estimated)."
+    )
 
 
 def _load(run: dict[str, Any]) -> float:

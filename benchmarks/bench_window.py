@@ -202,7 +202,7 @@ def stalls(table: Table, viewer: Any, folder: Path, profile: bool = False) -> No
 
 
 def strokes(table: Table, viewer: Any, side: int = 512) -> None:
-    """Paint, and wait until the probabilities of the plane are on the screen.
+    """Paint, and wait until the probabilities of the plane are on the screen, by few trees and all.
 
     The wait of 60 ms after a movement of the brush is a part of it. CPU seconds are those of the
     whole process in that time, both threads of the classifier included.
@@ -216,22 +216,28 @@ def strokes(table: Table, viewer: Any, side: int = 512) -> None:
     per_viewer(viewer, Selection).choose("image", layer)
     painter = per_viewer(viewer, Painter)
     painter.start()
-    times, busy = [], []
+    times, busy, whole = [], [], []
     for k in range(14):
         began, cpu = time.perf_counter(), time.process_time()
         columns = np.arange(10, 110)
         for number in (1, 2):
             rows = np.full(100, 4 * k + 2 * number)
             painter.strokes.data_setitem((rows, columns), number)
-        while painter.is_pending:
+        while painter.is_awaited:
             drawn()
             time.sleep(0.001)
         drawn()
         times.append(time.perf_counter() - began)
         busy.append(time.process_time() - cpu)
+        while painter.is_pending:
+            drawn()
+            time.sleep(0.001)
+        drawn()
+        whole.append(time.perf_counter() - began)
     what = f"a plane of {side} x {side}"
     add(table, f"stroke until it is drawn, {what}", times[4:], 500)
     table.add(f"the same, CPU of all threads, {what}", float(np.median(busy[4:])))
+    table.add(f"stroke until all trees have drawn it, {what}", float(np.median(whole[4:])))
     for one in [*painter.preview().values(), painter.strokes, layer]:
         viewer.layers.remove(one)
 

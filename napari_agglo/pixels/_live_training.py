@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.pixels._filters import Array, FilterBank
 from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier
 from napari_agglo.pixels._pixel_image import Box, PixelImage, lines_of
 from napari_agglo.pixels._predict import BAND, class_probabilities, threads
-from napari_agglo.pixels._train_pixels import check_counts, features_at, fit_pixels
+from napari_agglo.pixels._train_pixels import TREES, check_counts, features_at, fit_pixels
 from napari_agglo.volumes import check_same_shape
 
 _MOST_EXAMPLES = (
@@ -67,7 +68,13 @@ class LiveTraining:
         self._view: tuple[Box, list[Array]] | None = None
 
     def train(
-        self, labels: NDArray[Any], classes: tuple[PixelClass, ...], *, seed: int = 0
+        self,
+        labels: NDArray[Any],
+        classes: tuple[PixelClass, ...],
+        *,
+        seed: int = 0,
+        trees: int | None = None,
+        progress: ProgressCallback | None = None,
     ) -> PixelClassifier:
         """Return a classifier of all strokes so far; raise `InvalidInput` if there are too few.
 
@@ -79,6 +86,11 @@ class LiveTraining:
             The class of each label.
         seed : int
             The same strokes and seed give the same classifier.
+        trees : int, optional
+            By default as many as in `train_pixels`. Few are grown and asked in a fraction of the
+            time, for a first look.
+        progress : callable, optional
+            Called with a `Progress` after each tree; cancels by raising `Cancelled`.
 
         Returns
         -------
@@ -99,13 +111,19 @@ class LiveTraining:
         chosen = np.sort(np.concatenate(parts))
         rows = self._features(flat[chosen])
         return fit_pixels(
-            rows, kinds[chosen], classes, self.bank, seed=seed,
+            rows, kinds[chosen], classes, self.bank, trees=trees or TREES, seed=seed,
+            progress=progress,
             record={"source": "labels", "volumes": 1,
                     "spacing": list(self.source.spacing[3 - self.source.ndim :])},
         )  # fmt: skip
 
     def predict(
-        self, classifier: PixelClassifier, start: Sequence[int], stop: Sequence[int]
+        self,
+        classifier: PixelClassifier,
+        start: Sequence[int],
+        stop: Sequence[int],
+        *,
+        progress: ProgressCallback | None = None,
     ) -> Array:
         """Return (class, ...), the probabilities of a part of the image from `start` to `stop`.
 
@@ -115,6 +133,8 @@ class LiveTraining:
             The result of `train`.
         start, stop : sequence of int
             The first index along each axis, and one past the last.
+        progress : callable, optional
+            Called with a `Progress` now and then; cancels by raising `Cancelled`.
 
         Returns
         -------
@@ -137,7 +157,11 @@ class LiveTraining:
                 pool.submit(class_probabilities, rows, classifier.forest, n)
                 for rows in self._view[1]
             ]
-            out = np.concatenate([answer.result() for answer in answers], axis=1)
+            parts: list[Array] = []
+            for answer in answers:
+                report(progress, "classifying pixels", len(parts), len(answers))
+                parts.append(answer.result())
+        out = np.concatenate(parts, axis=1)
         return out.reshape(n, *box.shape[lead:])
 
     def _features(self, flat: NDArray[np.int64]) -> Array:

@@ -57,6 +57,7 @@ from napari_agglo.widgets.data._selection import Selection
 
 PIXELS, LIVE = "pixels", "live pixels"  # the names of the jobs
 _WAIT = 60  # milliseconds after a movement of the brush, before the plane is classified
+_ROUGH = 10  # trees of the first look at the plane after a stroke; all of them follow
 _LARGE = 1 << 20  # pixels of a plane: of a larger one only the part in view is classified
 _BRUSH = 4  # pixels
 _OPACITY = 0.7
@@ -82,6 +83,7 @@ class Painter:
         self._one_at_a_time = threading.Lock()  # the training keeps features between strokes
         self._counts: list[int] | None = None  # None after each stroke
         self._is_due = False  # there are strokes that the running job has not read
+        self._is_rough = False  # few trees have classified what is on the screen
         self._timer = single_shot(self._classify_view, _WAIT)
         viewer.layers.events.removed.connect(self._on_removed)
         viewer.dims.events.current_step.connect(self._on_dims)
@@ -218,9 +220,14 @@ class Painter:
 
     @property
     def is_pending(self) -> bool:
-        """Whether the plane in view does not follow the last stroke yet."""
+        """Whether the plane in view does not follow the last stroke by all trees yet."""
         running = LIVE in self.project.jobs.running()
-        return self._timer.isActive() or self._is_due or running
+        return self._timer.isActive() or self._is_due or self._is_rough or running
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the plane in view does not show the last stroke at all yet."""
+        return self.is_pending and (self._timer.isActive() or self._is_due or not self._is_rough)
 
     # The plane in view.
 
@@ -230,7 +237,9 @@ class Painter:
         if on:
             self._timer.start()
         else:
+            self.message = ""  # what was missing for the plane in view
             self._remove_preview()
+            self.changed.emit()
 
     def _on_stroke(self, _: object = None) -> None:
         self._counts = None
@@ -243,45 +252,65 @@ class Painter:
         self.changed.emit()
 
     def _on_dims(self, _: object = None) -> None:
-        if self.strokes is not None and self.is_live and self.classifier is not None:
+        known = self.classifier is not None or self._is_rough
+        if self.strokes is not None and self.is_live and known:
             self._timer.start()
 
     def _classify_view(self) -> None:
-        """Learn from all strokes and classify the part in view, in a worker."""
-        training, strokes, classes = self._training, self.strokes, tuple(self.classes)
+        """Learn from all strokes and classify the part in view, in a worker: first a rough look.
+
+        A fifth of the trees comes first, then all. A stroke in the meantime stops the work of all.
+        """
         self.changed.emit()
+        self._is_due = False
+        self._classify(_ROUGH)
+        self._is_rough = False
+
+    def _classify(self, trees: int | None) -> bool:
+        """Start to classify the part in view by some trees or all; return whether it began."""
+        training, strokes, classes = self._training, self.strokes, tuple(self.classes)
         if training is None or strokes is None or not self.is_live:
-            return
+            return False
         part = self._part_in_view()
         if part is None:
-            return
+            return False
         labels = strokes.data
 
         def work(progress: ProgressCallback) -> Any:
             with self._one_at_a_time:
-                classifier = training.train(labels, classes)
-                return classifier, training.predict(classifier, *part)
+                classifier = training.train(labels, classes, trees=trees, progress=progress)
+                return classifier, training.predict(classifier, *part, progress=progress)
 
         def done(result: Any) -> None:
             if training is self._training and self.is_live and classes == tuple(self.classes):
-                self.classifier, self.message = result[0], ""
+                self.message = ""
+                self._is_rough = trees == _ROUGH
+                if not self._is_rough:  # that of few trees is neither saved nor used for cues
+                    self.classifier = result[0]
                 self._show_view(part, result[1])
 
         job = self.project.jobs.start(LIVE, "Learning from strokes", work, done, self._failed)
         if job is None:
-            self._is_due = True  # once the running one has ended
-        else:
-            self._is_due = False
-            job.ended.connect(self._on_live_ended)
+            self._is_due = True  # once the running one has ended, which is soon
+            if self._is_rough:
+                self.project.jobs.cancel(LIVE)
+            return False
+        job.ended.connect(lambda: self._on_live_ended(trees))
+        return True
 
-    def _on_live_ended(self) -> None:
+    def _on_live_ended(self, trees: int | None) -> None:
         if self._is_due:
             self._timer.start()
+        else:  # after a look by few trees all of them follow; not again if they failed
+            self._is_rough = self._is_rough and trees is not None and self._classify(None)
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, InvalidInput):  # too few strokes as yet, or an image with NaN
-            self.message = window_sentence(error)
+            text = window_sentence(error)
+            self.message = text.replace("`labels`", "The layer of strokes").replace(
+                "`image`", "The image"
+            )
             self.changed.emit()
         else:
             tell_error(error)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from oracles.strokes import cells, strokes
@@ -45,12 +47,18 @@ def test_from_strokes_to_regions(viewer, step, painter, project, shape):
     assert (painter.strokes.mode, painter.strokes.selected_label) == ("paint", 1)
     settle_strokes(painter)
     assert "strokes" in step.paint.line.text()
+    step.paint.live.setChecked(False)
+    assert "strokes" not in step.paint.line.text(), "nothing is asked for"
+    step.paint.live.setChecked(True)
     assert not step.paint.run.button.isEnabled()
     assert selection_of(viewer).image.name == "raw"
 
     labels = strokes(wall)
     paint(painter, project, np.where(labels == 1, 1, 0))
-    assert "cytoplasm" in step.paint.line.text()
+    assert step.paint.line.text().endswith(
+        "The layer of strokes has no pixel of cytoplasm; paint a stroke of cytoplasm, or "
+        "change the classes with Add and Remove."
+    )
     paint(painter, project, labels)
     live = painter.preview()
     assert list(live) == ["boundary", "cytoplasm"]
@@ -130,6 +138,36 @@ def test_classes_are_named_coloured_added_and_removed(viewer, step, painter, pro
     assert not painter.preview()
     paint(painter, project, strokes(wall))
     assert not painter.preview()
+
+
+def test_a_first_look_by_few_trees_then_all(viewer, step, painter, project, monkeypatch):
+    image, _, wall = cells((40, 48))
+    viewer.add_image(image, name="raw")
+    step.paint.begin.click()
+    go_on, train = threading.Event(), painter._training.train
+
+    def held(labels, classes, *, trees, progress):
+        if trees is None:
+            go_on.wait(60)
+        return train(labels, classes, trees=trees, progress=progress)
+
+    monkeypatch.setattr(painter._training, "train", held)
+    painter.strokes.data = strokes(wall)
+    while painter.is_awaited:
+        draw()
+    assert painter.is_pending, "all trees are still to come"
+    assert painter.classifier is None, "a classifier of few trees could be saved"
+    rough = painter.preview()["boundary"].data.copy()
+    more = strokes(wall)
+    more[0, :4] = 2
+    painter.strokes.data = more  # a stroke while all trees are at work
+    assert painter.is_awaited
+    go_on.set()
+    settle_strokes(painter)
+    assert painter.classifier.record["trees"] == 50
+    want = agglo.train_pixels(image, more, classes=["boundary", "cytoplasm"]).predict(image)
+    np.testing.assert_array_equal(painter.preview()["boundary"].data, want["boundary"])
+    assert 0 < np.abs(rough - want["boundary"]).mean() < 0.1
 
 
 def test_a_classifier_in_a_file(viewer, step, painter, project, tmp_path, monkeypatch):

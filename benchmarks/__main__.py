@@ -45,6 +45,9 @@ PARTS = {
     "compilation": bench_compile.run,
     "window": bench_window.run,
 }
+# Tables of errors; each has a command of its own: benchmarks.bsds, benchmarks.stacks, and
+# benchmarks.rivals without and with --affinities.
+TABLES = ("bsds", "stacks", "rivals", "mutex")
 
 
 def main(arguments: list[str] | None = None) -> int:

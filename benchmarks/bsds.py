@@ -1,7 +1,7 @@
 """The paper's Table 1 with our rows: photographs of BSDS500 against several people.
 
     python -m benchmarks.bsds [--rows "mean,oriented mean,flat,agglo"] [--no-boundaries]
-        [--images 20] [--seed 0] [--preset natural] [--save FILE.csv]
+        [--images 20] [--seed 0] [--preset natural]
 
 Policies are learned from the images of ``train`` and judged on those of ``test``, in the folder
 ``bsds500_subset`` of the data. The rows: from our own oriented map of the bare image, *mean*,
@@ -10,13 +10,15 @@ with the data, *gPb mean*, which is gPb-owt-ucm itself, *gPb flat* and *gPb aggl
 against the others, *human*. Learned rows read textons too. Covering (ODS, OIS, Best), the Rand
 index and VI (ODS, OIS) are means over images and people; F (ODS, OIS) and the average precision are
 of boundaries, matched within 0.0075 of the diagonal.
-Oriented maps and words are kept in bench-output/bsds, by the code that made them.
+Oriented maps and words are kept in bench-output/bsds, by the code that made them, and so is each
+row, with its options: the table of the documentation has the last run of each.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import math
 import time
 import warnings
@@ -28,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 import napari_agglo as agglo
+from benchmarks.results import keep_text, line
 from benchmarks.volumes import data_folder
 from napari_agglo.evaluate import (
     average_precision,
@@ -216,24 +219,45 @@ def human(images: Iterable[Photograph], boundaries: bool) -> list[float]:
 ROWS = ("mean", "oriented mean", "flat", "agglo", "gPb mean", "gPb flat", "gPb agglo", "human")
 
 
+def keep(name: str, row: list[float], options: str) -> None:
+    """Keep a row, and the table of all rows that were kept."""
+    file = KEPT / "rows.json"
+    rows = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    rows[name] = {"row": [None if math.isnan(one) else one for one in row], "options": options}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    lines = [line(("", *COLUMNS)), "|---" * (1 + len(COLUMNS)) + "|"]
+    shown = [one for one in reversed(ROWS) if one in rows]
+    lines += [line((one, *cells(rows[one]["row"]))) for one in shown]
+    made: dict[str, list[str]] = {}
+    for one in shown:
+        made.setdefault(rows[one]["options"], []).append(one)
+    lines += ["", *(f"- {', '.join(names)}: {how}." for how, names in made.items())]
+    keep_text("bsds", "\n".join(lines))
+
+
+def cells(row: list[float | None]) -> list[str]:
+    """Return figures as texts."""
+    return ["" if one is None else f"{one:.3f}" for one in row]
+
+
 def main() -> None:
-    """Print the table as Markdown."""
+    """Print the table as Markdown, and keep it for the documentation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--no-boundaries", action="store_true")
     parser.add_argument("--images", type=int, default=20, help="of each part, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--preset", default="natural", help="of the features of learned rows")
-    parser.add_argument("--save", type=Path)
     arguments = parser.parse_args()
     taught, tested = photographs("train", arguments.images), photographs("test", arguments.images)
     boundaries = not arguments.no_boundaries
-    table = {}
-    print("| | " + " | ".join(COLUMNS) + " |\n|---" * 1 + "|---" * len(COLUMNS) + "|", flush=True)
+    print(line(("", *COLUMNS)) + "\n" + "|---" * (1 + len(COLUMNS)) + "|", flush=True)
     for name in arguments.rows.split(","):
         start = time.process_time()
         source, policy = ("gPb", name[4:]) if name.startswith("gPb ") else ("own", name)
         learning = merging = 0.0
+        options = f"{len(tested)} test images"
         if policy == "human":
             row = human(tested, boundaries)
         else:
@@ -241,14 +265,15 @@ def main() -> None:
             if policy in ("flat", "agglo"):
                 rule = learned(policy, source, taught, seed=arguments.seed, preset=arguments.preset)
                 learning = time.process_time() - start
+                options += (
+                    f", learned from {len(taught)}, features `{arguments.preset}`, "
+                    f"seed {arguments.seed}"
+                )
             row, merging = judged(rule, source, tested, boundaries)
-        table[name] = row
-        shown = ("" if math.isnan(value) else f"{value:.3f}" for value in row)
-        print(f"| {name} | " + " | ".join(shown) + " |", flush=True)
+        keep(name, row, options)
+        print(line((name, *cells([None if math.isnan(one) else one for one in row]))), flush=True)
         whole = time.process_time() - start
         print(f"  (CPU {whole:.0f} s: {learning:.0f} learning, {merging:.1f} merging)", flush=True)
-    if arguments.save:
-        pd.DataFrame(table, index=COLUMNS).T.to_csv(arguments.save)
 
 
 if __name__ == "__main__":

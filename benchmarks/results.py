@@ -6,7 +6,8 @@ A page of the documentation has the table of a part between two comments,
     <!-- /bench -->
 
 and `write_pages` replaces what is between them. ``<!-- bench: machine -->`` gets a description of
-the machine. The text around the comments is written by hand.
+the machine. The text around the comments is written by hand. Tables of errors, which are no rows of
+times, are kept as they are to be written, each in a file NAME.md (`keep_text`).
 """
 
 from __future__ import annotations
@@ -186,6 +187,12 @@ def save(folder: Path, part: str, table: Table, small: bool) -> None:
     (folder / f"{part}.json").write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
+def keep_text(name: str, text: str, folder: Path = Path("bench-output")) -> None:
+    """Keep a table for the documentation as Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(text.strip() + "\n", encoding="utf-8")
+
+
 def load(folder: Path, part: str) -> tuple[Table, dict[str, Any]]:
     """Return the table of a part, and all of its file."""
     result = json.loads((folder / f"{part}.json").read_text(encoding="utf-8"))
@@ -206,6 +213,8 @@ def write_pages(results: Path, docs: Path) -> list[str]:
     if small := [part for part, (_, result) in parts.items() if result["small"]]:
         raise SystemExit(f"Measured with --small, not for the documentation: {', '.join(small)}.")
     texts = {part: table.markdown() for part, (table, _) in parts.items()}
+    for path in results.glob("*.md"):
+        texts[path.stem] = path.read_text(encoding="utf-8").strip()
     machines: dict[str, list[str]] = {}
     for part, (_, result) in parts.items():
         machines.setdefault(result["machine"], []).append(part)

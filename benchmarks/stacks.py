@@ -1,21 +1,25 @@
 """Compare two ways to segment anisotropic stacks: superpixels in 3-D, and plane by plane.
 
-    python -m benchmarks.stacks [--seeds 6] [--trainings 3] [--only snemi,generated]
+    python -m benchmarks.stacks [--seeds 2] [--trainings 3] [--only snemi,generated]
     python -m benchmarks.stacks --figure docs/images
 
 Agglomeration is in 3-D in both. SNEMI-mini (30 x 6 x 6 nm) teaches with one half and judges with
 the other, both ways; of the generated stacks (every fifth section of isotropic neuropil, the mean
-of three planes, with a cue from each section alone) each teaches for the next. A row of the table
-is the adapted Rand error at 0.5 and at the best threshold, and the VI, means over directions. The
+of three planes, with a cue from each section alone) each teaches for the next, and the last for the
+first: two stacks are both directions. The table has the adapted Rand error at 0.5 and at the best
+threshold, means over directions and seeds of the training. Each row that was measured is kept in
+bench-output/stacks, and not measured again: remove that folder after a change of the code. The
 figure shows the best merging of the superpixels of both ways in sections of a generated stack.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 import napari_agglo as agglo
+from benchmarks.results import keep_text, line
 from benchmarks.volumes import data_folder
 from napari_agglo.evaluate import metrics
 from napari_agglo.plots._pixels import borders, grey, label_colours, outlined
@@ -35,10 +40,10 @@ SHAPE = (150, 160, 160)
 THRESHOLDS = np.arange(1, 40) / 40
 WAYS = {"in 3-D": {}, "plane by plane": {"per_plane": True}}
 # Policy and features; mean agglomeration has none.
-ROWS = (("mean", ""), ("agglo", "shape"), ("agglo", "stack"))
+ROWS = (("mean", ""), ("agglo", "stack"), ("agglo", "shape"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stack:
     """Image, boundary map and gold standard of a stack, whose planes are far apart."""
 
@@ -105,8 +110,8 @@ def judge(tree: Any, gold: Any) -> dict[str, float]:
     errors = [one["adapted_rand_error"] for one in each]
     vi = [one["vi"] for one in each]
     half = int(np.argmin(abs(THRESHOLDS - 0.5)))
-    return {"error at 0.5": errors[half], "least error": min(errors),
-            "VI at 0.5": vi[half], "least VI": min(vi)}  # fmt: skip
+    return {"error at 0.5": float(errors[half]), "least error": float(min(errors)),
+            "VI at 0.5": float(vi[half]), "least VI": float(min(vi))}  # fmt: skip
 
 
 def coloured(labels: Any, gold: Any) -> Any:
@@ -156,10 +161,93 @@ def draw(stack: Stack, folder: Path) -> None:
     figure.savefig(folder / "stacks.png", dpi=80)
 
 
+def measured(given: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows so far, after each one; first all of the first seed of the training."""
+    file = KEPT / "rows.json"
+    rows: list[dict[str, Any]] = (
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    )
+    known = {tuple(row[one] for one in KEYS) for row in rows}
+    yield rows
+    pairs = [
+        (source, *one)
+        for source in given.only.split(",")
+        for one in directions(source, given.seeds)
+    ]
+    lesson = cache(Stack.lesson)
+    orders = [
+        (seed, rule, pair, way)
+        for seed in range(given.trainings)
+        for rule in ROWS
+        for pair in pairs
+        for way in WAYS
+    ]
+    for seed, (policy, preset), (source, name, teacher, test), way in orders:
+        row = {"source": source, "direction": name, "superpixels": way,
+               "policy": f"{policy} {preset}".strip(), "seed": seed}  # fmt: skip
+        if tuple(row.values()) in known or (policy == "mean" and seed):
+            continue
+        began = time.process_time()
+        rule = policy if policy == "mean" else agglo.train(
+            *lesson(teacher, way), strategy=policy, preset=preset, seed=seed
+        )  # fmt: skip
+        seconds = time.process_time() - began
+        graph, gold = lesson(test, way)
+        best = metrics(agglo.best_agglomeration(graph, gold), gold)
+        row |= judge(agglo.agglomerate(graph, rule), gold)
+        row |= {"A* error": best["adapted_rand_error"], "training s": seconds}
+        rows.append(row)
+        KEPT.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        print(row, flush=True)
+        yield rows
+
+
+KEYS = ("source", "direction", "superpixels", "policy", "seed")
+TITLES = {"snemi": "SNEMI-mini", "generated": "generated"}
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Return the means as a table: a row for each policy, a column for each source and way."""
+    table = pd.DataFrame(rows)
+    columns = [(source, way) for source in TITLES for way in WAYS if source in set(table["source"])]
+    lines = [line(("policy, features", *(f"{TITLES[s]}, {way}" for s, way in columns)))]
+    lines.append("|---" * (1 + len(columns)) + "|")
+    counts: dict[str, list[str]] = {}
+    for policy in dict.fromkeys(table["policy"]):
+        cells = []
+        for source, way in columns:
+            part = table[(table["source"] == source) & (table["superpixels"] == way)]
+            part = part[part["policy"] == policy]
+            if part.empty:
+                cells.append("not measured")
+                continue
+            at, least = part["error at 0.5"], part["least error"]
+            spread = "" if len(part) < 3 else f" ± {at.std(ddof=1):.3f}"
+            cells.append(f"{at.mean():.3f}{spread} ({least.mean():.3f})")
+            if policy != "mean":
+                each = part.groupby("direction").size()
+                counts.setdefault(f"{len(each)} directions, {len(part)} trainings", []).append(
+                    f"{policy}, {TITLES[source]} {way}"
+                )
+        name, _, preset = policy.partition(" ")
+        lines.append(line((f"{name}, `{preset}`" if preset else name, *cells)))
+    best = []
+    for source, way in columns:
+        part = table[(table["source"] == source) & (table["superpixels"] == way)]
+        best.append(f"{part.groupby('direction')['A* error'].first().mean():.3f}")
+    lines.append(line(("A\\*", *best)))
+    of = [next(iter(counts))] if len(counts) == 1 else [
+        f"{one}: {'; '.join(names)}" for one, names in counts.items()
+    ]  # fmt: skip
+    lines += ["", *(f"- {one}." for one in of)]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print a row for each direction, way and policy, then the means; or draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=6, help="generated stacks")
+    parser.add_argument("--seeds", type=int, default=2, help="generated stacks")
     parser.add_argument("--trainings", type=int, default=3, help="seeds of each training")
     parser.add_argument("--only", default="snemi,generated" if data_folder() else "generated")
     parser.add_argument("--figure", metavar="FOLDER", help="only draw stacks.png there")
@@ -168,29 +256,11 @@ def main() -> None:
         draw(generated(1), Path(given.figure))
         return
     rows: list[dict[str, Any]] = []
-    for source in given.only.split(","):
-        for name, lesson, test in directions(source, given.seeds):
-            for way in WAYS:
-                training, (graph, gold) = lesson.lesson(way), test.lesson(way)
-                best = metrics(agglo.best_agglomeration(graph, gold), gold)
-                for policy, preset in ROWS:
-                    for seed in range(1 if policy == "mean" else given.trainings):
-                        began = time.process_time()
-                        rule = policy if policy == "mean" else agglo.train(
-                            *training, strategy=policy, preset=preset, seed=seed
-                        )  # fmt: skip
-                        seconds = time.process_time() - began
-                        errors = judge(agglo.agglomerate(graph, rule), gold)
-                        rows.append({
-                            "source": source, "direction": name, "superpixels": way,
-                            "policy": f"{policy} {preset}".strip(), **errors,
-                            "A* error": best["adapted_rand_error"], "training s": seconds,
-                        })  # fmt: skip
-                        print(rows[-1], flush=True)
-    table = pd.DataFrame(rows)
-    groups = ["source", "superpixels", "policy"]
-    print(table.groupby(groups, sort=False).mean(numeric_only=True).round(3).to_string())
-    each = table.pivot_table(
+    for rows in measured(given):
+        if rows:
+            keep_text("stacks", markdown(rows))
+    print(markdown(rows))
+    each = pd.DataFrame(rows).pivot_table(
         "error at 0.5", ["source", "direction"], ["superpixels", "policy"], sort=False
     )
     print(each.round(3).to_string())

@@ -19,6 +19,7 @@ from benchmarks.results import (
     always_faster,
     below,
     faster,
+    keep_text,
     load,
     machine,
     save,
@@ -89,6 +90,18 @@ def test_the_table_between_the_markers_is_replaced(tmp_path, monkeypatch, capsys
     assert f"\n{machine()}.\n" in first
 
 
+def test_a_table_of_errors_is_written_as_it_was_kept(tmp_path, monkeypatch):
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    page.write_text("Above.\n<!-- bench: wool -->\nold\n<!-- /bench -->\nBelow.\n")
+    keep_text("wool", "| a |\n|---|\n", tmp_path)
+    monkeypatch.setattr(command, "DOCS", page.parent)
+    command.main(["--write", "-o", str(tmp_path)])
+    assert page.read_text() == (
+        "Above.\n<!-- bench: wool -->\n\n| a |\n|---|\n\n<!-- /bench -->\nBelow.\n"
+    )
+
+
 def test_results_of_small_volumes_are_not_written(tmp_path):
     save(tmp_path, "sheep", table(), small=True)
     with pytest.raises(SystemExit, match="sheep"):
@@ -109,7 +122,7 @@ def test_a_run_ends_with_the_goals_that_were_missed(tmp_path, monkeypatch, capsy
 def test_the_marked_tables_of_the_documentation_are_those_of_the_parts():
     pages = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
     marked = [block[2] for text in pages for block in BLOCK.finditer(text)]
-    assert sorted(marked) == sorted([*command.PARTS, "machine"])
+    assert sorted(marked) == sorted([*command.PARTS, *command.TABLES, "machine"])
     assert len(marked) == sum(len(re.findall("<!-- (bench:|/bench)", text)) for text in pages) / 2
 
 

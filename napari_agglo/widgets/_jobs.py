@@ -20,9 +20,10 @@ from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
 from napari_agglo._registry import declared_entry_points
-from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.errors import AggloError, Cancelled, InvalidInput
+from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._napari import setting
-from napari_agglo.widgets._qt import button, column, label, link, row, tell_error
+from napari_agglo.widgets._qt import button, column, error_text, label, link, row, tell_error
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -65,6 +66,7 @@ class Job:
         self.began = time.monotonic()
         self.cancelled = False
         self.running = True
+        self.error: Exception | None = None  # of a run that failed
         self.latest: Progress | None = None
         self._done = done
         self._failed = failed
@@ -115,6 +117,7 @@ class Job:
         try:
             self._done(result)
         except AggloError as error:
+            self.error = error
             tell_error(error)
         finally:
             self._end()
@@ -122,6 +125,7 @@ class Job:
     def _on_errored(self, error: Exception) -> None:
         try:
             if not (self.cancelled or isinstance(error, Cancelled)):
+                self.error = error
                 (self._failed or tell_error)(error)
         finally:
             self._end()
@@ -175,6 +179,9 @@ class Jobs:
 
     def __init__(self) -> None:
         self._running: dict[str, Job] = {}
+        # Why the last run failed, by name, until the next run; the step shows it. An input that is
+        # refused is shown by the `failed` of a job, if it has one.
+        self.failures: dict[str, str] = {}
         self.closed = False
 
     def __getitem__(self, name: str) -> Job | None:
@@ -202,9 +209,13 @@ class Jobs:
 
         job = Job(title, work, done_if_open, failed)
         self._running[name] = job
+        self.failures.pop(name, None)
 
         def forget() -> None:
             self._running.pop(name, None)
+            error = job.error
+            if error is not None and (failed is None or not isinstance(error, InvalidInput)):
+                self.failures[name] = error_text(error)
             if not self.closed:
                 self.changed.emit(name)
 
@@ -267,6 +278,26 @@ def duration(seconds: float) -> str:
     return f"about {round(seconds / 60)} min"
 
 
+class FailureLine(QWidget):
+    """The reason that a job of one of some names failed, until the next run or other inputs."""
+
+    def __init__(self, project: Project, *names: str) -> None:
+        super().__init__()
+        self._project, self._names = project, names
+        self.text = label(f"failure {names[0]}")
+        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.text.setStyleSheet(f"border-left: 3px solid {PROBLEM}; padding-left: 5px;")
+        column(self, self.text)
+        link(self._follow, project.status_changed)
+        self._follow()
+
+    def _follow(self) -> None:
+        failures = self._project.jobs.failures
+        text = " ".join(failures[name] for name in self._names if name in failures)
+        self.text.setText(text)
+        self.setVisible(bool(text))
+
+
 class RunRow(QWidget):
     """A button that starts a job and, while it runs, cancels it; with its progress."""
 
@@ -289,7 +320,8 @@ class RunRow(QWidget):
         self.progress = label(f"progress {job}")
         self.progress.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.row = row(self.button, spacing=6)  # for buttons beside it
-        column(self, self.row, self.bar, self.progress)
+        self.failure = FailureLine(project, job)
+        column(self, self.row, self.bar, self.progress, self.failure)
         link(self._on_jobs, project.jobs.changed)
         self._follow()
 

@@ -117,6 +117,7 @@ class Project:
     def set_dataset(self, dataset: Dataset | None, trouble: str = "") -> None:
         """Choose a dataset; `trouble` is the reason if there is none."""
         self._dataset, self.trouble = dataset, trouble
+        self.jobs.failures.clear()  # of other data
         self.dataset_changed.emit()
         self.status_changed.emit()
 
@@ -151,6 +152,7 @@ class Project:
     def trained(self, trained: Trained) -> None:
         self._trained = trained
         self.keep_learned(trained)
+        self.jobs.failures.clear()  # of another policy
         self.status_changed.emit()
 
     def keep_learned(self, trained: Trained) -> None:

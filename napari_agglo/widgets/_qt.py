@@ -70,19 +70,24 @@ def tell_error(error: BaseException) -> None:
     """Show an error in the window, with its remedy."""
     if isinstance(error, Cancelled):
         return
-    if isinstance(error, AggloError):
-        show_error(window_sentence(error))
-    elif isinstance(error, MemoryError):
-        show_error("There is not enough memory. Crop the image, or close other programs.")
-    elif isinstance(error, OSError):
-        show_error(f"A file could not be read or written: {error}")
-    else:
+    if not isinstance(error, (AggloError, MemoryError, OSError)):
         # A bug of the plugin: the log has the details for a report.
         _log.error("unexpected error", exc_info=error)
-        show_error(
-            f"Unexpected error ({type(error).__name__}: {error}). Your data and edits are "
-            "unchanged. Please report it with the steps that led to it."
-        )
+    show_error(error_text(error))
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error as a sentence, with its remedy."""
+    if isinstance(error, AggloError):
+        return window_sentence(error)
+    if isinstance(error, MemoryError):
+        return "There is not enough memory. Crop the image, or close other programs."
+    if isinstance(error, OSError):
+        return f"A file could not be read or written: {error}"
+    return (
+        f"Unexpected error ({type(error).__name__}: {error}). Your data and edits are "
+        "unchanged. Please report it with the steps that led to it."
+    )
 
 
 def guarded(action: Callable[[], object]) -> None:

@@ -224,3 +224,33 @@ def test_the_outcome_of_a_worker_is_dropped_when_its_signals_are_gone(qapp):
                 worker.run()
         else:
             worker.run()
+
+
+def test_a_failure_stays_in_the_step_until_the_next_run_or_other_inputs(qapp, monkeypatch):
+    monkeypatch.setattr("napari_agglo.widgets._jobs.tell_error", lambda error: None)
+    project = Project()
+    line = RunRow(project, "a", "Run", "", lambda: None)
+
+    def fails(progress):
+        raise InvalidInput("The cue is empty", argument="cue", remedy="choose another")
+
+    def run(work, done=lambda _: None, failed=None):
+        project.jobs.start("a", "A", work, done, failed)
+        wait(lambda: not project.jobs.running())
+
+    run(fails)
+    assert line.failure.text.text() == "The cue is empty; choose another."
+    assert line.failure.isVisibleTo(line)
+    run(lambda _: 7)
+    assert not line.failure.isVisibleTo(line)
+    run(lambda _: 7, lambda _: fails(None))  # in the main thread, after the work
+    assert line.failure.isVisibleTo(line)
+    project.set_dataset(None)
+    assert not line.failure.isVisibleTo(line)
+    shown = []
+    run(fails, failed=shown.append)  # which shows a refused input itself
+    assert shown
+    assert not line.failure.isVisibleTo(line)
+    run(lambda _: 1 / 0, failed=shown.append)
+    assert "ZeroDivisionError" in line.failure.text.text()
+    project.close()

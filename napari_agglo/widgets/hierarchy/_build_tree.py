@@ -17,12 +17,14 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.partition import build_tree
 from napari_agglo.policy import (
     DataDifference,
+    LearnedPolicy,
     MeanPolicy,
     Policy,
     adapt_cues,
     data_differences,
     is_training_data,
 )
+from napari_agglo.volumes import Words
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets._ticks import Ticks, knee
@@ -119,6 +121,9 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
     if regions is None:
         if plan.dataset is None:
             raise AggloError("No data are chosen; choose them in step 1, Data.")
+        mismatch = cue_mismatch(plan.policy, plan.dataset)
+        if mismatch is not None:
+            raise mismatch
         regions = Regions.of(plan.dataset, part_of(progress, 0.0, 0.6))
     policy = fitting(plan.policy, regions.graph)
     if not plan.any_data and (differences := data_differences(policy, regions.graph)):
@@ -140,6 +145,31 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
         return replace(built, gold=None), error
     curve.attrs["training"] = own
     return replace(built, curve=curve, strokes=plan.strokes), None
+
+
+def cue_mismatch(policy: Policy, dataset: Dataset | None) -> InvalidInput | None:
+    """Return the error of a learned policy on a dataset with other cues; None if they fit."""
+    if not isinstance(policy, LearnedPolicy) or dataset is None:
+        return None
+    words = tuple(name for name, cue in dataset.cues.items() if isinstance(cue, Words))
+    cues = tuple(name for name in dataset.cues if name not in words)
+    wanted, chosen = policy.features.cues + policy.features.words, cues + words
+    if wanted == chosen:
+        return None
+    missing = [name for name in wanted if name not in chosen]
+    further = [name for name in chosen if name not in wanted]
+    parts = [f"{_names(missing)} missing"] if missing else []
+    parts += [f"{_names(further)} not known to it"] if further else []
+    return InvalidInput(
+        f"The policy was trained with the cues {', '.join(wanted)}. Of those of {dataset.name}, "
+        f"{' and '.join(parts) or 'the order is another'}",
+        argument="policy",
+        remedy="train again in step 2, Train, or choose the same cues in step 1, Data",
+    )
+
+
+def _names(names: list[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
 def fitting(policy: Policy, graph: RegionGraph) -> Policy:

@@ -22,7 +22,7 @@ from napari_agglo.session._exports import Exporter
 from napari_agglo.volumes import write_labels
 from napari_agglo.widgets._dataset import length_unit
 from napari_agglo.widgets._forms import Form, ask_form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     ask,
@@ -61,7 +61,8 @@ class Export(QWidget):
         self.menu = QMenu(self.more)
         self.menu.aboutToShow.connect(self.list_kinds)
         self.more.setMenu(self.menu)
-        column(self, row(self.labels, self.tree), self.more)
+        self.failure = FailureLine(project, JOB)
+        column(self, row(self.labels, self.tree), self.more, self.failure)
         link(self._follow, project.hierarchy_changed, project.jobs.changed)
         self._follow()
 

@@ -22,7 +22,7 @@ from napari_agglo.policy import (
     save_policy,
 )
 from napari_agglo.widgets._forms import Form, ask_form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets._qt import (
     button,
@@ -35,7 +35,9 @@ from napari_agglo.widgets._qt import (
     shortened,
     tab_widget,
 )
+from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._steps import Status, StepWidget
+from napari_agglo.widgets.hierarchy._build_tree import cue_mismatch
 from napari_agglo.widgets.hierarchy._widget import HIERARCHY, build_hierarchy
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
 from napari_agglo.widgets.train._question_mode import Teacher, TeachPanel
@@ -63,7 +65,8 @@ class PolicyFiles(QWidget):
         untrained = "Merge by a policy without training"
         self.named = combo_box("policy", untrained, [*policies, FUNCTION])
         self.named.textActivated.connect(self._choose)
-        column(self, row(self.load, self.save), row(self.mean, self.named))
+        self.failure = FailureLine(project, FILES)
+        column(self, row(self.load, self.save), row(self.mean, self.named), self.failure)
 
     def follow(self) -> None:
         """Enable the possible buttons."""
@@ -366,6 +369,9 @@ class TrainWidget(StepWidget):
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
         project, on = self.project, self.project.trained.on
+        mismatch = cue_mismatch(project.policy, project.dataset)
+        if mismatch is not None and status is not Status.RUNNING:
+            return window_sentence(mismatch)
         if status is Status.DONE and on is not None and project.is_elsewhere(on):
             assert project.dataset is not None
             return f"Trained on {on.dataset.name}. Apply it to {project.dataset.name}."
@@ -388,6 +394,7 @@ class TrainWidget(StepWidget):
         applied = built is not None and built.policy is self.project.policy
         elsewhere = built is not None and self.project.is_elsewhere(built.regions)
         fits = learned and dataset is not None and status is not Status.RUNNING
+        fits = fits and cue_mismatch(self.project.policy, dataset) is None
         self.apply.setVisible(fits and (not applied or elsewhere))
         self.apply.setEnabled(not running)
         if dataset is not None:

@@ -1,0 +1,54 @@
+"""The work of a build: what is refused before anything is computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from windows import give_policy, project_of, show
+
+import napari_agglo as agglo
+from napari_agglo.errors import InvalidInput
+from napari_agglo.widgets import TrainWidget
+from napari_agglo.widgets.hierarchy._build_tree import Plan, build, cue_mismatch
+
+
+@pytest.fixture(scope="module")
+def policy(dataset):
+    """Return a policy of all cues of the corner."""
+    return agglo.train(dataset.graph(), dataset.gold, strategy="flat", preset="minimal")
+
+
+def with_cues(dataset, *names):
+    return replace(dataset, name="other", cues={name: dataset.cues[name] for name in names})
+
+
+def test_a_policy_of_other_cues_is_refused_with_their_names(dataset, policy):
+    first, *rest = policy.features.cues
+    assert rest, "test invalid: the sample has one cue"
+    assert cue_mismatch(policy, dataset) is None
+    assert cue_mismatch(agglo.MeanPolicy(), with_cues(dataset, first)) is None
+    few = with_cues(dataset, first)
+    refusal = cue_mismatch(policy, few)
+    assert f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} missing" in refusal.problem
+    assert "train again" in str(refusal)
+    plan = Plan(few, None, policy, None, 0)
+    with pytest.raises(InvalidInput, match="missing"):
+        build(plan, lambda progress: pytest.fail("it computes before it refuses"))
+    more = replace(dataset, cues={**dataset.cues, "extra": dataset.cues[first]})
+    assert "extra is not known to it" in cue_mismatch(policy, more).problem
+
+
+def test_train_offers_no_policy_that_does_not_fit(layers_only, dataset, policy):
+    step = TrainWidget(layers_only)
+    project = project_of(layers_only)
+    show(project, dataset)
+    give_policy(project, policy)
+    project.set_dataset(replace(dataset, name="there", image=None, gold=None, superpixels=None,
+                                cues={n: c.copy() for n, c in dataset.cues.items()}))  # fmt: skip
+    assert step.hint.text() == f"Trained on {dataset.name}. Apply it to there."
+    assert step.apply.isVisibleTo(step)
+    first = policy.features.cues[0]
+    project.set_dataset(replace(project.dataset, cues={first: dataset.cues[first].copy()}))
+    assert "missing; train again in step 2" in step.hint.text()
+    assert not step.apply.isVisibleTo(step)

@@ -94,6 +94,7 @@ class Project:
         self._trained = Trained(MeanPolicy())
         self._learned: dict[str, Trained] = {}  # the latest policy of each strategy
         self._built: Built | None = None
+        self._ticks: tuple[MergeTree, Ticks] | None = None
         self.session: Session | None = None  # edits of the hierarchy
         self._session_graph: RegionGraph | None = None  # with superpixels that edits divided
         self.strokes = 0  # of a brush in gold labels
@@ -360,22 +361,26 @@ class Project:
     @property
     def ticks(self) -> Ticks | None:
         """The states of the visible tree by numbers of merges."""
-        return None if self._built is None else Ticks(self._built.tree.heights)
+        if self._built is None:
+            return None
+        if self._ticks is None or self._ticks[0] is not self._built.tree:
+            self._ticks = (self._built.tree, Ticks(self._built.tree.heights))
+        return self._ticks[1]
 
     @property
     def least_vi(self) -> float | None:
         """The threshold of the least VI against gold, if the curve is known."""
-        if self._built is None or self._built.curve is None:
+        ticks = self.ticks
+        if ticks is None or self._built is None or self._built.curve is None:
             return None
-        ticks = Ticks(self._built.tree.heights)
         return ticks.threshold(ticks.merges(minimum(self._built.curve)["threshold"]))
 
     def step(self, direction: int, *, single: bool = False) -> None:
         """Move the threshold up (+1) or down (-1), by a step of the slider or a single merge."""
         ticks = self.ticks
         if ticks is not None:
-            by = direction * (1 if single else ticks.step)
-            self.threshold = ticks.threshold(ticks.moved(ticks.merges(self._threshold), by))
+            move = ticks.moved if single else ticks.stepped
+            self.threshold = ticks.threshold(move(ticks.merges(self._threshold), direction))
 
     @property
     def has_hierarchy(self) -> bool:

@@ -174,7 +174,7 @@ class CompareController:
             if position == comparison.position:
                 return False
         else:
-            there = ticks.moved(here, direction * ticks.step)
+            there = ticks.stepped(here, direction)
             if there == here:
                 return False
             position = ticks.threshold(there)

@@ -200,7 +200,7 @@ class CompareWidget(QWidget):
         self.mode = Form(table={"mode": Annotated[Mode, options]})
         self.mode.changed.connect(lambda _: self.controller.set(**self.mode.values()))
         self.slider = MarkedSlider()
-        self.slider.setToolTip("Threshold of all panels; equal steps are equal numbers of merges")
+        self.slider.setToolTip("Threshold of all panels: fine on the left, coarse on the right")
         self.slider.moved.connect(self._on_slider)
         self.playback = Playback()
         self.playback.stepped.connect(self._on_step)
@@ -275,8 +275,8 @@ class CompareWidget(QWidget):
         self.playback.setEnabled(free)
         self.mode.show_values({"mode": comparison.mode})
         if ticks is not None:
-            self.slider.set_range(ticks.last, ticks.step)
-            self.slider.set_value(ticks.merges(comparison.position))
+            self.slider.set_range(ticks.end, ticks.step)
+            self.slider.set_value(ticks.place(ticks.merges(comparison.position)))
         show_panels(self.numbers, comparison)
         self.own.setVisible(any(map(is_own, comparison.panels)))
         curves = {
@@ -302,9 +302,10 @@ class CompareWidget(QWidget):
         body.setAlignment(Qt.AlignmentFlag.AlignTop)
         scroll_area(self, content)
 
-    def _on_slider(self, merges: int) -> None:
-        if self.controller.ticks is not None:
-            self.controller.set(position=self.controller.ticks.threshold(merges))
+    def _on_slider(self, place: int) -> None:
+        ticks = self.controller.ticks
+        if ticks is not None:
+            self.controller.set(position=ticks.threshold(ticks.state(place)))
 
     def _on_step(self, direction: int) -> None:
         if not self.controller.step(direction, self.playback.by_threshold) and direction > 0:

@@ -102,8 +102,8 @@ class Scale(QWidget):
         self._project = project
         self.slider = MarkedSlider()
         self.slider.setToolTip(
-            "Threshold: fine on the left, coarse on the right. Equal steps are equal numbers of "
-            "merges. Keys A and D on the canvas move it by a step, with Shift by one merge."
+            "Threshold: fine on the left, coarse on the right. Keys A and D on the canvas move it "
+            "by a step, with Shift by one merge."
         )
         self.slider.moved.connect(self._on_slider)
         self.slider.marked.connect(self._on_mark)
@@ -140,7 +140,7 @@ class Scale(QWidget):
         if ticks is None or tree is None:
             self.player.stop()
             return
-        self.slider.set_range(ticks.last, ticks.step)
+        self.slider.set_range(ticks.end, ticks.step)
         low, high = ticks.span
         with signals_blocked(self.threshold), signals_blocked(self.segments):
             self.threshold.setRange(low, high)
@@ -152,16 +152,18 @@ class Scale(QWidget):
         ticks, least = self._project.ticks, self._project.least_vi
         if ticks is None:
             return
-        marks = [Mark(ticks.merges(0.5), HALF, "Go to 0.5, the threshold of a learned policy")]
+        half = ticks.place(ticks.merges(0.5))
+        marks = [Mark(half, HALF, "Go to 0.5, the threshold of a learned policy")]
         if least is not None:
-            marks.append(Mark(ticks.merges(least), LEAST, "Go to the least VI against gold"))
+            there = ticks.place(ticks.merges(least))
+            marks.append(Mark(there, LEAST, "Go to the least VI against gold"))
         self.slider.marks.set_marks(*marks)
 
     def _follow(self) -> None:
         ticks = self._project.ticks
         if ticks is None:
             return
-        self.slider.set_value(ticks.merges(self._project.threshold))
+        self.slider.set_value(ticks.place(ticks.merges(self._project.threshold)))
         with signals_blocked(self.threshold):
             self.threshold.setValue(self._project.threshold)
         self._show_segments()
@@ -174,13 +176,14 @@ class Scale(QWidget):
 
     # From the controls to the project.
 
-    def _on_slider(self, merges: int) -> None:
+    def _on_slider(self, place: int) -> None:
         ticks = self._project.ticks
         if ticks is not None:
-            now = ticks.merges(self._project.threshold)
-            if abs(merges - now) == self.slider.slider.singleStep():  # probably an arrow key
-                merges = ticks.moved(now, merges - now)
-            self._project.threshold = ticks.threshold(merges)
+            now, there = ticks.merges(self._project.threshold), ticks.state(place)
+            by = place - ticks.place(now)
+            if abs(by) == ticks.step:  # probably an arrow key
+                there = ticks.stepped(now, 1 if by > 0 else -1)
+            self._project.threshold = ticks.threshold(there)
 
     def _on_mark(self, text: str) -> None:
         at = 0.5 if text == HALF else self._project.least_vi

@@ -34,7 +34,7 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
     # The slider moves all panels.
     compare("mean", "gold")
     ticks = dock.controller.ticks
-    dock.slider.slider.setValue(ticks.last // 2)
+    dock.slider.slider.setValue(ticks.place(ticks.last // 2))
     expected = ticks.threshold(ticks.last // 2)
     first = dock.controller.grid.cells[0]
     assert dock.controller.comparison.panels[0].threshold == expected
@@ -64,7 +64,7 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
         if controller.comparison.position > start:
             break
     assert controller.comparison.position > start
-    dock.slider.slider.setValue(controller.ticks.last)
+    dock.slider.slider.setValue(controller.ticks.end)
     for _ in range(40):
         draw()
         if not dock.playback.play.isChecked():

@@ -44,6 +44,41 @@ def test_a_step_always_moves_until_the_end(values, begin, by):
     assert down < at or not below
 
 
+@given(heights)
+def test_each_state_has_a_place_on_the_track(values):
+    values = np.maximum.accumulate(values) if values else np.zeros(0)
+    ticks = Ticks(values)
+    there = states(values)
+    places = [ticks.place(n) for n in there]
+    assert places == sorted(set(places))
+    assert (places[0], places[-1]) == (0, ticks.end)
+    assert [ticks.state(place) for place in places] == there
+    assert all(ticks.state(place) <= ticks.state(place + 1) for place in range(ticks.end))
+    assert ticks.place(ticks.last + 3) == ticks.end
+    for n in there:
+        up, down = ticks.stepped(n, +1), ticks.stepped(n, -1)
+        assert up in there
+        assert up > n or n == there[-1]
+        assert down in there
+        assert down < n or n == 0
+
+
+def test_useful_thresholds_of_a_learned_policy_have_half_of_the_track():
+    # As of a forest: most merges are certain, with a probability of 0 that they are wrong.
+    few = np.linspace(0.001, 1.0, 1000) ** 4
+    ticks = Ticks(np.concatenate([np.zeros(2000), few]))
+    low, high = (ticks.place(ticks.merges(at)) for at in (0.1, 0.9))
+    assert high - low >= 0.5 * ticks.end
+    assert ticks.place(2000) < 0.01 * ticks.end, "merges of one height have one place"
+    # By value and number: thresholds near 0 keep a part of the track.
+    assert low > 0.15 * ticks.end
+
+
+def test_priorities_of_any_range_have_a_track_by_number():
+    ticks = Ticks(np.array([-3.0, 1.0, 2.0, 1e6]))
+    assert [ticks.place(n) / ticks.end for n in range(5)] == [0, 0.25, 0.5, 0.75, 1]
+
+
 @given(st.floats(-3, 3), st.floats(1e-9, 1))
 def test_shortest_lies_within(low, width):
     for decimals in (0, 1):

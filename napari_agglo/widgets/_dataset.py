@@ -182,6 +182,21 @@ class Placement:
         )
 
 
+def identity_of(data: Any) -> Any:
+    """Return the identity of the memory of an array: slices of channels are new objects."""
+    if isinstance(data, AffinityArray):
+        return identity_of(data.array), data.offsets
+    if isinstance(data, OrientedMap):
+        return identity_of(data.channels)
+    if isinstance(data, Words):
+        return identity_of(data.words)
+    if hasattr(data, "dask"):
+        return data.name
+    if hasattr(data, "__array_interface__"):
+        return (data.__array_interface__["data"][0], data.shape, str(data.dtype))
+    return id(data)
+
+
 @dataclass(frozen=True)
 class Dataset:
     """One volume: the arrays and options chosen in the Data step."""
@@ -211,6 +226,20 @@ class Dataset:
     def same_volume(self, other: Dataset) -> bool:
         """Return whether two datasets are of one volume: they share an array."""
         return any(a is b for a in self._arrays() for b in other._arrays())
+
+    @property
+    def key(self) -> Any:
+        """The identity of the user's choice: equal for two datasets of the same arrays and options.
+
+        Those that were computed from it have the same.
+        """
+        given = self.origin or self
+        arrays = (given.image, given.superpixels, given.gold, given.start, *given.golds)
+        return (
+            given.name, given.placement, tuple(id(one) for one in arrays),
+            tuple((name, identity_of(cue)) for name, cue in given.cues.items()),
+            tuple(given.ranges.items()), tuple(given.options.items()),
+        )  # fmt: skip
 
     def _arrays(self) -> list[Any]:
         """Return the user's arrays: not the cues that were read, but their origin."""

@@ -296,8 +296,10 @@ class Project:
         on = self._trained.on
         if on is not None and self.is_elsewhere(on):  # deliberately
             return self.is_painted(self._trained)
-        other = self._regions is None or on is None or on.dataset is not self._regions.dataset
-        return on is not None and (other or self.is_painted(self._trained))
+        if on is None:
+            return False
+        other = self._regions is None or on.dataset.key != self._regions.dataset.key
+        return other or self.is_painted(self._trained)
 
     @property
     def hierarchy_is_stale(self) -> bool:

@@ -7,10 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from refusals import refuses
-from windows import STEPS, build, give_policy, give_regions, project_of, show, status
+from windows import (
+    STEPS,
+    add_sample,
+    build,
+    give_policy,
+    give_regions,
+    project_of,
+    selection_of,
+    show,
+    status,
+)
 
 import napari_agglo as agglo
-from napari_agglo.widgets import DataWidget, HierarchyWidget, TrainWidget
+from napari_agglo.widgets import DataWidget, EvaluateWidget, HierarchyWidget, TrainWidget
 
 
 @pytest.fixture
@@ -58,6 +68,53 @@ def test_other_data_make_the_graph_stale_and_another_policy_the_hierarchy(projec
     assert status(HierarchyWidget, project) == "stale"
     project.set_dataset(replace(dataset, options={"per_plane": True}))
     assert status(DataWidget, project) == "stale"
+
+
+def test_the_same_choice_made_again_is_not_stale(project, dataset):
+    bare = replace(dataset, superpixels=None, origin=None)
+    show(project, bare.oversegmented())
+    policy = agglo.train(project.graph, dataset.gold, strategy="flat", preset="minimal")
+    give_policy(project, policy)
+    same = replace(bare)
+    project.set_dataset(same)
+    give_regions(project, same.oversegmented())
+    assert status(TrainWidget, project) == "done"
+    other = replace(bare, options={"min_size": 7})
+    project.set_dataset(other)
+    give_regions(project, other.oversegmented())
+    assert status(TrainWidget, project) == "stale"
+
+
+def test_results_of_the_former_volume_are_called_so(layers_only, project, dataset):
+    data, evaluation = DataWidget(layers_only), EvaluateWidget(layers_only)
+    show(project, dataset)
+    project.set_curve(agglo.vi_curve(project.tree, dataset.gold))
+    assert "superpixels" in data.counts.text()
+    assert status(EvaluateWidget, project) == "done"
+    cues = {name: cue.copy() for name, cue in dataset.cues.items()}
+    project.set_dataset(
+        replace(
+            dataset, name="there", image=None, gold=None, superpixels=None, cues=cues, origin=None
+        )
+    )
+    assert data.counts.text() == ""
+    assert status(EvaluateWidget, project) == "stale"
+    assert f"those of {dataset.name}" in evaluation.hint.text()
+    project.set_dataset(dataset)
+    assert status(EvaluateWidget, project) == "done"
+    assert "superpixels" in data.counts.text()
+
+
+def test_layers_that_are_chosen_again_have_their_regions(layers_only, project, crop):
+    selection = selection_of(layers_only)
+    add_sample(layers_only, crop)
+    gold = selection.gold
+    give_regions(project, project.dataset.oversegmented())
+    assert status(DataWidget, project) == "done"
+    selection.choose("gold", None)
+    assert status(DataWidget, project) == "stale"
+    selection.choose("gold", gold)
+    assert status(DataWidget, project) == "done"
 
 
 def test_no_cue_is_said_in_words(dataset):

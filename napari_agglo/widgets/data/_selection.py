@@ -14,8 +14,7 @@ from psygnal import Signal
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels import oversegment
-from napari_agglo.volumes import OrientedMap, Words
-from napari_agglo.widgets._dataset import AffinityArray, Dataset
+from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._forms import defaults
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
@@ -339,7 +338,10 @@ class Selection:
         except InvalidInput as error:
             problem = error
         text = "" if problem is None else message(problem, self)
-        key = text if dataset is None else _key_of(dataset)
+        key = text if dataset is None else dataset.key
+        regions = self.project.regions
+        if dataset is not None and regions is not None and regions.dataset.key == key:
+            dataset = regions.dataset  # chosen again: its regions are up to date
         if key != self._key:
             self._key, self.problem = key, problem
             self.project.set_dataset(dataset, text)
@@ -352,28 +354,3 @@ def _has_offsets(layer: Any, shape: tuple[int, ...] | None) -> bool:
     space = len(own) - 1
     fits = own[1:] == shape if shape is not None else own[0] == space
     return is_affinities(layer) and space >= 2 and fits and own[0] >= space
-
-
-def _key_of(dataset: Any) -> Any:
-    """Return the identity of a dataset, with identities of its arrays."""
-    arrays = (dataset.image, dataset.superpixels, dataset.gold, dataset.start, *dataset.golds)
-    return (
-        dataset.name, dataset.placement, tuple(id(one) for one in arrays),
-        tuple((name, identity_of(cue)) for name, cue in dataset.cues.items()),
-        tuple(dataset.ranges.items()), tuple(dataset.options.items()),
-    )  # fmt: skip
-
-
-def identity_of(data: Any) -> Any:
-    """Return the identity of the memory of an array: slices of channels are new objects."""
-    if isinstance(data, AffinityArray):
-        return identity_of(data.array), data.offsets
-    if isinstance(data, OrientedMap):
-        return identity_of(data.channels)
-    if isinstance(data, Words):
-        return identity_of(data.words)
-    if hasattr(data, "dask"):
-        return data.name
-    if hasattr(data, "__array_interface__"):
-        return (data.__array_interface__["data"][0], data.shape, str(data.dtype))
-    return id(data)

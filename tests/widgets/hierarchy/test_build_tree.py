@@ -45,6 +45,7 @@ def test_train_offers_no_policy_that_does_not_fit(layers_only, dataset, policy):
     show(project, dataset)
     give_policy(project, policy)
     project.set_dataset(replace(dataset, name="there", image=None, gold=None, superpixels=None,
+                                origin=None,
                                 cues={n: c.copy() for n, c in dataset.cues.items()}))  # fmt: skip
     assert step.hint.text() == f"Trained on {dataset.name}. Apply it to there."
     assert step.apply.isVisibleTo(step)

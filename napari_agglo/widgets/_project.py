@@ -291,6 +291,12 @@ class Project:
         return not chosen.same_volume(regions.dataset)
 
     @property
+    def shows_another_volume(self) -> bool:
+        """Whether the hierarchy on the screen is of another volume than the chosen one."""
+        built = self._built
+        return built is not None and self.session is None and self.is_elsewhere(built.regions)
+
+    @property
     def policy_is_stale(self) -> bool:
         """Whether data or gold have changed since the policy was trained on the chosen volume."""
         on = self._trained.on

@@ -543,7 +543,9 @@ class DataWidget(StepWidget):
         """Update the controls from the project."""
         ready = self.project.dataset is not None
         self.run.set_ready(ready, self.project.trouble)
-        graph = None if self.project.regions is None else self.project.regions.graph
+        regions = self.project.regions
+        elsewhere = self.project.is_elsewhere(regions)  # of the volume that was chosen before
+        graph = None if regions is None or elsewhere else regions.graph
         counts = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."
         )  # fmt: skip

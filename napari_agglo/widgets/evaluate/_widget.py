@@ -156,13 +156,15 @@ class EvaluateWidget(StepWidget):
     @staticmethod
     def idle_status(project: Project) -> Status:
         if project.curve is not None:
-            return Status.STALE if project.is_painted(project.built) else Status.DONE
+            old = project.is_painted(project.built) or project.shows_another_volume
+            return Status.STALE if old else Status.DONE
         return Status.EMPTY if project.gold is None else Status.READY
 
     def update_state(self, status: Status) -> None:
         known = self.project.curve is not None
         possible = self.project.tree is not None and self.project.gold is not None
-        self.run.setVisible(not known or status in (Status.RUNNING, Status.STALE))
+        again = status is Status.STALE and not self.project.shows_another_volume
+        self.run.setVisible(not known or status is Status.RUNNING or again)
         self.run.set_ready(possible, self.hint.text())
         for part in (self.summary, self.tabs, self.buttons):
             part.setVisible(known)
@@ -171,6 +173,10 @@ class EvaluateWidget(StepWidget):
         """Return the next thing to do."""
         if status is Status.EMPTY and self.project.tree is not None:
             return "Choose gold labels in step 1, Data, to measure errors and locate them."
+        if status is Status.STALE and self.project.shows_another_volume:
+            assert self.project.built is not None
+            shown = self.project.built.regions.dataset.name
+            return f"The errors are those of {shown}. Build the hierarchy of the chosen data."
         return super().hint_for(status)
 
     def showEvent(self, event: QShowEvent | None) -> None:

@@ -332,7 +332,7 @@ class HierarchyWidget(StepWidget):
     @staticmethod
     def idle_status(project: Project) -> Status:
         if project.built is not None:
-            if project.session is None and project.is_elsewhere(project.built.regions):
+            if project.shows_another_volume:
                 return Status.READY
             return Status.STALE if project.hierarchy_is_stale else Status.DONE
         has_data = project.dataset is not None or project.regions is not None

@@ -219,7 +219,7 @@ def reason_against(project: Project) -> str:
     """Return the reason that no question can be asked, as a sentence; empty if there is none."""
     regions, dataset = project.regions, project.dataset
     if regions is None or (dataset is not None and regions.dataset is not dataset):
-        return "There are no regions of the chosen data yet; build them in step 1, Data."
+        return "Questions need regions of the chosen data; build them in step 1, Data."
     if not regions.graph.n_boundaries:
         return "No two regions touch; compute smaller superpixels in step 1, Data."
     if project.session is not None:
@@ -258,7 +258,7 @@ class TeachPanel(QWidget):
         self.stop = button("Stop", end, teacher.stop, "stop asking")
         self.line = label("answers")
         answers = (self.yes, self.no, self.skip)
-        column(self, self.question, row(*answers), row(self.undo, self.stop), self.line, self.run)
+        column(self, self.question, row(*answers), row(self.undo, self.stop), self.run, self.line)
         self._answers = answers
         link(self.follow, teacher.changed, teacher.project.status_changed)
         self.follow()
@@ -278,8 +278,11 @@ class TeachPanel(QWidget):
         else:
             self.question.setText("Looking for questions…" if learns else "No more questions")
         reason = reason_against(teacher.project)
+        trains = teacher.project.jobs[TRAIN] is not None  # which builds the regions too
         self.line.setText(
-            self._progress(learns) if teacher.on else f"{teacher.message} {reason}".strip()
+            self._progress(learns)
+            if teacher.on
+            else f"{teacher.message} {'' if trains else reason}".strip()
         )
         self.line.setVisible(bool(self.line.text()))
         go_on = "Continue answering…" if answered else "Teach by answering…"

@@ -242,7 +242,8 @@ class QueuePanel(QWidget):
             },
         )
         self.filters.changed.connect(lambda: queue.set_filters(Filters(**self.filters.values())))
-        parts = (self.go, self.question, self.picture, self.reason, row(*self.answers), self.line,
+        # The answers above the picture, so that they are in view in a low window too.
+        parts = (self.go, self.question, row(*self.answers), self.picture, self.reason, self.line,
                  self.filters)  # fmt: skip
         column(self, *parts, spacing=6)
         link(self.follow, queue.changed, queue.project.status_changed)

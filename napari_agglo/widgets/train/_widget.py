@@ -216,6 +216,9 @@ class Summary(QWidget):
             line.setMinimumHeight(line.heightForWidth(self.width()) if line.text() else 0)
 
 
+_HELPED = 0.97  # of the error of the mean policy: a training with a larger one did not help
+
+
 def own_estimate(record: Any) -> dict[str, float] | None:
     """Return the errors of a policy on held-out parts, by its record; None if there are none."""
     estimate = (record or {}).get("estimate", {}).get("policies", {})
@@ -253,6 +256,9 @@ def describe_estimate(record: Any) -> str:
     Learned from the other parts: 0.20 bits false merge and 0.30 false split at 0.5
     >>> print(text.split("; ")[1].split(". ")[0])
     VI 0.40 at the best threshold, where the mean policy has 0.90
+    >>> estimate["policies"]["mean"]["vi_min"] = 0.41
+    >>> print(describe_estimate({"strategy": "agglo", "estimate": estimate}).split(" (")[0])
+    The training did not help
     """
     estimate, errors = record.get("estimate", {}), own_estimate(record)
     if errors is None:
@@ -261,8 +267,14 @@ def describe_estimate(record: Any) -> str:
     mean = estimate["policies"].get("mean")
     beside = "" if mean is None else f", where the mean policy has {mean['vi_min']:.2f}"
     whose = "the other half" if estimate["folds"] == 1 else "the other parts"
+    verdict = ""
+    if mean is not None and errors["vi_min"] > _HELPED * mean["vi_min"]:
+        verdict = (
+            f"The training did not help (best VI {errors['vi_min']:.2f}, the mean policy "
+            f"{mean['vi_min']:.2f}): use the mean, or add gold labels or cues. "
+        )
     return (
-        f"Learned from {whose}: {errors['false_merge_at_half']:.2f} bits false merge and "
+        f"{verdict}Learned from {whose}: {errors['false_merge_at_half']:.2f} bits false merge and "
         f"{errors['false_split_at_half']:.2f} false split at 0.5; VI {errors['vi_min']:.2f} at the "
         f"best threshold{beside}. An estimate: the policy itself learned from all of the gold."
     )

@@ -290,7 +290,8 @@ PRIVATE_IMPORTS = {
     "Models, arrays and controls of a window, without the window.": """
         widgets/compare/test_comparison.py widgets/compare/test_controller.py
         widgets/compare/test_playback.py widgets/data/test_guess_roles.py
-        widgets/evaluate/test_locate.py widgets/hierarchy/test_threshold.py
+        widgets/evaluate/test_locate.py widgets/hierarchy/test_build_tree.py
+        widgets/hierarchy/test_threshold.py
         widgets/plots/test_curve_plots.py widgets/proofread/test_open_session.py
         widgets/proofread/test_overlay_text.py widgets/proofread/test_segment_table.py
         widgets/test_dataset.py widgets/test_forms.py widgets/test_jobs.py

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from napari_agglo.widgets._colours import (
     SUPERPIXEL_OPACITY,
     direct_colours,
 )
-from napari_agglo.widgets._dataset import Placement
-from napari_agglo.widgets._levels import EMPTY_3D, coarser, is_empty_in_3d, level_steps
+from napari_agglo.widgets._dataset import AffinityArray, Placement, identity_of
+from napari_agglo.widgets._levels import EMPTY_3D, LazyArray, coarser, is_empty_in_3d, level_steps
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
 from napari_agglo.widgets._napari import KEY, add_inactive, camera, view_size
 from napari_agglo.widgets._project import Project, Regions
@@ -145,6 +146,7 @@ class Scene:
         self._isolated = False
         self._outlined = False
         self._partners: tuple[int, ...] = ()
+        self._tidied: Any = None  # the key of the dataset whose cues and gold were hidden
         self._idle = qdebounced(self._settle, timeout=_IDLE)
         self._soon = qdebounced(self._draw, timeout=0)  # in 3-D, one for several ticks
         project.hierarchy_changed.connect(self._on_hierarchy)
@@ -357,11 +359,41 @@ class Scene:
             layer = self.show()
             if layer is not None:
                 layer.features = self._features()
+            self._hide_inputs()
         elif self._levels:
             self._remove_all()
             self._levels = []
         if was_isolated:
             self.isolated_changed.emit()
+
+    def _hide_inputs(self) -> None:
+        """Hide cues and gold under the first segmentation of a dataset, which they would tint."""
+        regions = self.project.shown_regions
+        # A session has a view of its own.
+        if regions is None or self.project.session is not None:
+            return
+        given, key = regions.dataset.origin or regions.dataset, regions.dataset.key
+        if key != self._tidied:
+            self._tidied = key
+            cues = [c.array if isinstance(c, AffinityArray) else c for c in given.cues.values()]
+            inputs = [one for one in (given.gold, *given.golds, *cues) if one is not None]
+            names = {identity_of(one) for one in inputs} - {identity_of(given.image)}
+            for layer in self.viewer.layers:
+                if not self.owns(layer) and identity_of(_pixels(layer)) in names:
+                    layer.visible = False
+
+    def input_folder(self) -> Path | None:
+        """Return the folder of the file of the image, or else of a cue or of gold; None if none."""
+        regions = self.project.shown_regions
+        if regions is None:
+            return None
+        given = regions.dataset.origin or regions.dataset
+        for wanted in (given.image, *given.cues.values(), given.gold):
+            for layer in self.viewer.layers:
+                path = layer.source.path
+                if path and wanted is not None and _pixels(layer) is wanted:
+                    return Path(path).parent
+        return None
 
     def _on_change(self, _: object = None) -> None:
         if not self._levels:
@@ -488,6 +520,12 @@ class Scene:
     def _close(self) -> None:
         self._idle.cancel()
         self._soon.cancel()
+
+
+def _pixels(layer: Layer) -> Any:
+    """Return the pixels of a layer, not read yet; of a pyramid, the full resolution."""
+    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+    return data.source if isinstance(data, LazyArray) else data
 
 
 def _arrays(layer: Labels) -> list[LutArray]:

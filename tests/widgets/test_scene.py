@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from windows import camera, dataset_of, draw, limit_voxels, project_of, scene_of, settle, show
+from napari.layers._source import layer_source
+from windows import (
+    add_sample,
+    build,
+    camera,
+    dataset_of,
+    draw,
+    limit_voxels,
+    project_of,
+    scene_of,
+    selection_of,
+    settle,
+    show,
+)
 
 import napari_agglo as agglo
 
@@ -17,6 +30,25 @@ PREVIEW, SUPERPIXELS = "Cut preview", "Superpixel outlines"
 def on_screen(layer):
     """Return the segments that a layer shows at each pixel, as napari picks them."""
     return np.asarray(layer.data)
+
+
+def test_cues_and_gold_are_hidden_under_the_first_segmentation(layers_only, crop, tmp_path):
+    project, scene = project_of(layers_only), scene_of(layers_only)
+    selection = selection_of(layers_only)
+    with layer_source(path=str(tmp_path / "a.tif")):
+        add_sample(layers_only, crop)
+    assert scene.input_folder() is None
+    layers = list(layers_only.layers)
+    for layer in layers:
+        layer.visible = True
+    show(project, project.dataset.oversegmented())
+    shown = [layer for layer in layers if layer.visible]
+    assert shown == [selection.image]
+    assert scene.segmentation.visible
+    assert scene.input_folder() == tmp_path
+    selection.gold.visible = True  # by the user, who keeps it
+    project.built = build(project)
+    assert selection.gold.visible
 
 
 def test_the_segmentation_follows_thresholds_and_selections(viewer, shown):

@@ -50,9 +50,9 @@ _LABELS = (
 class Export(QWidget):
     """Buttons that write the labels at this threshold, the table of merges, or any other kind."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, scene: Scene) -> None:
         super().__init__()
-        self._project = project
+        self._project, self._scene = project, scene
         now = "Write the visible segments as a label image"
         self.labels = button("Save labels…", now, self._on_labels, "save labels")
         merges = "Write all merges, in order and with their priorities, as a table"
@@ -62,8 +62,12 @@ class Export(QWidget):
         self.menu.aboutToShow.connect(self.list_kinds)
         self.more.setMenu(self.menu)
         self.failure = FailureLine(project, JOB)
-        column(self, row(self.labels, self.tree), self.more, self.failure)
+        self.saved = label("saved file")  # of the last export, until the next or another tree
+        self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column(self, row(self.labels, self.tree), self.more, self.saved, self.failure)
         link(self._follow, project.hierarchy_changed, project.jobs.changed)
+        link(self._forget_saved, project.hierarchy_changed)
+        self._forget_saved()
         self._follow()
 
     def write_labels(self, path: str) -> None:
@@ -106,7 +110,22 @@ class Export(QWidget):
             report(progress, "writing", 0, 1)
             return without_session()
 
-        self._project.worker.run(JOB, title, work, lambda file: show_info(f"Saved {file}."))
+        self._forget_saved()
+        self._project.worker.run(JOB, title, work, self._show_saved)
+
+    def _show_saved(self, file: Path) -> None:
+        self.saved.setText(f"Saved {file.name} in {file.parent}.")
+        self.saved.setVisible(True)
+        show_info(f"Saved {file}.")
+
+    def _forget_saved(self) -> None:
+        self.saved.setText("")
+        self.saved.setVisible(False)
+
+    def _proposed(self, name: str) -> str:
+        """Return a path for a new file: in the folder of the data, if they are of a file."""
+        folder = self._scene.input_folder()
+        return name if folder is None else str(folder / name)
 
     def list_kinds(self) -> None:
         """Fill the menu with every kind of export, including those of other packages."""
@@ -121,7 +140,8 @@ class Export(QWidget):
     def _on_kind(self, kind: Exporter) -> None:
         suffix = kind.suffixes[0] if kind.suffixes else ""
         patterns = f"{kind.label} ({' '.join(f'*{s}' for s in kind.suffixes) or '*'})"
-        path, _ = QFileDialog.getSaveFileName(self, kind.label, f"{kind.name}{suffix}", patterns)
+        proposed = self._proposed(f"{kind.name}{suffix}")
+        path, _ = QFileDialog.getSaveFileName(self, kind.label, proposed, patterns)
         if not path:
             return
         # Arrays cannot be typed, so they keep their defaults.
@@ -132,12 +152,14 @@ class Export(QWidget):
             self.write_kind(kind, path)
 
     def _on_labels(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, "Save labels", "segments.tif", _LABELS)
+        proposed = self._proposed("segments.tif")
+        path, _ = QFileDialog.getSaveFileName(self, "Save labels", proposed, _LABELS)
         if path:
             self.write_labels(path)
 
     def _on_tree(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, "Save merges", "merges.csv", "CSV (*.csv)")
+        proposed = self._proposed("merges.csv")
+        path, _ = QFileDialog.getSaveFileName(self, "Save merges", proposed, "CSV (*.csv)")
         if path:
             self.write_tree(path)
 
@@ -319,7 +341,7 @@ class HierarchyWidget(StepWidget):
         self.scale = Scale(self.project)
         self.repair = RepairLine(self.project)
         self.view = View(self.viewer, self.project, self.scene)
-        self.export = Export(self.project)
+        self.export = Export(self.project, self.scene)
         self.add(self.run, self.options, self.scale, self.repair, self.view, self.export)
         per_viewer(self.viewer, ThresholdKeys)
         self.follow_theme(self.scale.slider.marks)

@@ -20,7 +20,7 @@ from superqt.utils import qdebounced, signals_blocked
 from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.graph import RegionGraph
 from napari_agglo.shapes import Mesh, mesh_of_regions
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._napari import add_inactive
 from napari_agglo.widgets._qt import button, check_box, column, link, row
 from napari_agglo.widgets._scene import Scene
@@ -43,6 +43,7 @@ class Shapes:
         self.scene = scene
         self.project = project = scene.project
         self.on = False
+        self._was_flat = False  # whether the surfaces switched the view to 3-D
         self._layer: Surface | None = None
         self._known: OrderedDict[bytes, Mesh] = OrderedDict()
         self._hidden: list[Any] = []  # layers that are hidden while surfaces are on the screen
@@ -79,13 +80,17 @@ class Shapes:
                 signal.connect(self._follow)
             else:
                 signal.disconnect(self._follow, missing_ok=True)
+        dims = self.scene.viewer.dims
         if on:
-            self.scene.viewer.dims.ndisplay = 3
+            self._was_flat = dims.ndisplay == 2
+            dims.ndisplay = 3
             self.scene.isolate(True)  # clicks choose among the segments that are seen
         else:
             self._later.cancel()
             self.project.jobs.cancel(SHAPES)
             self.scene.isolate(False)
+            if self._was_flat:  # not if the user had chosen 3-D before
+                dims.ndisplay = 2
         self._update()
         self.changed.emit()
 
@@ -252,7 +257,8 @@ class ShapesPanel(QWidget):
         text = "Write the surfaces of the selected segments: PLY, OBJ, STL, or for Neuroglancer"
         self.save = button("Save the shapes…", text, self._save, "save shapes")
         self.run = RunRow(shapes.project, SHAPES, "Surfaces", "", lambda: None)
-        column(self, row(self.box, self.save), self.run)
+        self.failure = FailureLine(shapes.project, SHAPES, _EXPORT)
+        column(self, row(self.box, self.save), self.run, self.failure)
         project = shapes.project
         link(self.follow, shapes.changed, project.jobs.changed, project.hierarchy_changed)
         self.follow()

@@ -95,6 +95,11 @@ def test_surfaces_follow_the_selection_merges_cuts_undo_and_the_slider(deep, tmp
     assert not deep.scene.isolated
     panel.box.click()
     rest(deep)
+    panel.box.click()  # which had switched the view to 3-D
+    rest(deep)
+    assert deep.viewer.dims.ndisplay == 2
+    panel.box.click()
+    rest(deep)
     path = session.path
     deep.proofreader.close_session()
     draw()

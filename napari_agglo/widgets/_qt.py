@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error
 from qtpy.QtCore import QEvent, QObject, QRectF, Qt, QTimer
-from qtpy.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPen, QResizeEvent
+from qtpy.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from qtpy.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -28,6 +28,7 @@ from qtpy.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QTabBar,
     QTableView,
     QTableWidget,
     QTableWidgetItem,
@@ -231,9 +232,19 @@ def shortened(name: str, room: int) -> str:
     return f"{name[: room - 1 - end]}…{name[-end:]}"
 
 
+class _TabBar(QTabBar):
+    """Titles of tabs that a wheel does not switch: it scrolls the dock."""
+
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        """Leave the event to the dock."""
+        if event is not None:
+            event.ignore()
+
+
 def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
     """Return tabs, each from its title, tooltip and content."""
     widget = named(QTabWidget(), name)
+    widget.setTabBar(_TabBar())
     widget.setUsesScrollButtons(True)  # so that the tabs do not widen a narrow dock
     widget.tabBar().setAccessibleName(name)
     for at, (title, tooltip, content) in enumerate(tabs):

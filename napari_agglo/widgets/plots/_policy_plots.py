@@ -177,7 +177,7 @@ class EpochPlot(Plot):
             "VI by epoch",
             "The variation of information and its two terms after each epoch of training. More "
             "epochs help only while it falls.",
-            "Press Train to see the VI after each epoch.",
+            "The VI after each epoch of a training is drawn here.",
             axes={"bottom": WholeAxis("bottom")},
         )
         self._rows: dict[int, tuple[float, float]] = {}

@@ -7,12 +7,65 @@ the stage lets that pass through and leaves nothing half done.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from napari_agglo.errors import InvalidInput
 
 _STEPS = 1000  # of a bar that several stages share
+
+
+class WorkClock:
+    """Time since the clock was made, without that in which kernels were compiled.
+
+    The first run of a kernel compiles it: that time says nothing about the time that is left. The
+    clock is of the whole process, where one thread at a time compiles.
+
+    Examples
+    --------
+    >>> clock = WorkClock()
+    >>> WorkClock.begin_compiling()
+    >>> WorkClock.is_compiling()
+    True
+    >>> WorkClock.end_compiling()
+    >>> WorkClock.is_compiling(), clock.seconds() >= 0
+    (False, True)
+    """
+
+    _depth = 0  # of kernels that compile others
+    _since = 0.0  # the beginning of the compilation that runs
+    _compiled = 0.0  # seconds of all others
+
+    def __init__(self) -> None:
+        self._began = time.perf_counter() - self._spent_compiling()
+
+    def seconds(self) -> float:
+        """Return the seconds without compilation."""
+        return time.perf_counter() - self._spent_compiling() - self._began
+
+    @classmethod
+    def is_compiling(cls) -> bool:
+        """Return whether a kernel is being compiled."""
+        return cls._depth > 0
+
+    @classmethod
+    def begin_compiling(cls) -> None:
+        """Count the time from now on as compilation."""
+        if cls._depth == 0:
+            cls._since = time.perf_counter()
+        cls._depth += 1
+
+    @classmethod
+    def end_compiling(cls) -> None:
+        """End what was begun last."""
+        cls._depth -= 1
+        if cls._depth == 0:
+            cls._compiled += time.perf_counter() - cls._since
+
+    @classmethod
+    def _spent_compiling(cls) -> float:
+        return cls._compiled + (time.perf_counter() - cls._since if cls._depth else 0.0)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ to other superpixels are left out of its graph.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress, check_progress
+from napari_agglo._progress import (
+    Progress,
+    ProgressCallback,
+    TrainingProgress,
+    WorkClock,
+    check_progress,
+)
 from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_whole
 from napari_agglo.evaluate._benchmark import CrossValidation, curve_errors, training_plans
@@ -175,7 +180,7 @@ class _Steps:
         self.progress = progress
         self.total = total
         self.done = 0.0
-        self._began = time.perf_counter()
+        self._clock = WorkClock()
         self._latest: Progress | None = None
         self._share = 0.0
 
@@ -189,7 +194,7 @@ class _Steps:
             # a stage of a test begins at 0, and the bar must not move back
             self._share = max(self._share, (begin + size * min(inner.whole, 1.0)) / self.total)
             share = self._share
-            spent = time.perf_counter() - self._began
+            spent = self._clock.seconds()
             left = spent * (1 - share) / share if share > 0.02 else None
             if isinstance(inner, TrainingProgress):
                 stage = f"{inner.stage} {words}"
@@ -420,7 +425,7 @@ def train_and_hold_out(
         volumes,
         **options,
         each_epoch=_epoch_errors(Fold(None, volumes, volumes, []), each_epoch, steps),
-        progress=steps.step("with all the gold", 1.0),
+        progress=steps.step("with all the gold" + (", second pass" if divided else ""), 1.0),
     )
     return replace(
         policy, record={**policy.record, "estimate": estimate} if folds else policy.record

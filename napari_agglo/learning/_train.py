@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from numba.core.event import Listener, register
 
-from napari_agglo._progress import ProgressCallback, TrainingProgress, check_progress
+from napari_agglo._progress import ProgressCallback, TrainingProgress, WorkClock, check_progress
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
@@ -35,6 +35,19 @@ from napari_agglo.policy import (
     data_profile,
     graph_digest,
 )
+
+
+class _Compilations(Listener):  # type: ignore[misc]
+    """Tell the clock of work when numba compiles: estimates of the time left are without that."""
+
+    def on_start(self, event: object) -> None:
+        WorkClock.begin_compiling()
+
+    def on_end(self, event: object) -> None:
+        WorkClock.end_compiling()
+
+
+register("numba:compile", _Compilations())
 
 
 def extra_examples(extra: tuple[Any, Any] | None, features: FeatureMap, first: int) -> Examples:
@@ -357,7 +370,7 @@ class _Training:
         self.share = settings.trees // self.n_pooled  # trees of each of them; the last has the rest
         self.n_owners = sum(one.n_owners for one in lessons) + len(extra)
         self.neutral = 0.5  # probability that the policy calls 0.5
-        self._began = time.perf_counter()
+        self._clock = WorkClock()
 
     def run(self, strategy: str, start: str) -> tuple[Fitted, Examples]:
         """Return the fits of the last epochs, pooled, and the examples of the last."""
@@ -442,6 +455,6 @@ class _Training:
         part = (epoch + (0.5 * within if stage == "agglomerate" else 0.5 + 0.5 * within)) / (
             self.epochs + 1
         )
-        spent = time.perf_counter() - self._began
+        spent = self._clock.seconds()
         left = spent * (1 - part) / part if part > 0.02 else None
         self.progress(TrainingProgress(stage, done, total, epoch, examples, part, left))

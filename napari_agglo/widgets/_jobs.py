@@ -18,7 +18,7 @@ from psygnal import Signal
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QProgressBar, QWidget
 
-from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress
+from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress, WorkClock
 from napari_agglo._registry import declared_entry_points
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
@@ -70,6 +70,7 @@ class Job:
         self.latest: Progress | None = None
         self._done = done
         self._failed = failed
+        self.compiling = False  # whether it waits for kernels that are compiled
         self._shown: Progress | None = None
         self._bar = napari_progress(total=_STEPS, desc=title)
         self._timer = QTimer()
@@ -97,14 +98,14 @@ class Job:
 
     def _look(self) -> None:
         # Drawing napari's bar handles events: the job may end or be cancelled there.
-        latest = self.latest
-        if latest is None or latest is self._shown:
+        latest, compiling = self.latest, WorkClock.is_compiling()
+        if latest is None or (latest is self._shown and compiling == self.compiling):
             return
-        self._shown = latest
+        self._shown, self.compiling = latest, compiling
         self._bar.n = round(_STEPS * share(latest))
         self._bar.refresh()
         if self.running:
-            self._bar.set_description(f"{self.title}: {text_of(latest)}")
+            self._bar.set_description(f"{self.title}: {text_of(latest, compiling)}")
         if self.running:
             self.progressed.emit(latest)
 
@@ -262,8 +263,20 @@ def share(progress: Progress) -> float:
     return progress.share if isinstance(progress, TrainingProgress) else progress.fraction
 
 
-def text_of(progress: Progress) -> str:
-    """Return progress as text."""
+def text_of(progress: Progress, compiling: bool = False) -> str:
+    """Return progress as text.
+
+    Examples
+    --------
+    >>> text_of(Progress("graph", 1, 2))
+    'graph, 50%'
+    >>> text_of(TrainingProgress("fit", 1, 2, 1, 70, 0.25, 90.0))
+    'epoch 1, fit, 70 examples, about 2 min left'
+    >>> text_of(TrainingProgress("fit", 1, 2, 1, 70, 0.25, 90.0), compiling=True)
+    'fit: compiling (first run only)'
+    """
+    if compiling:
+        return f"{progress.stage}: compiling (first run only)"
     if not isinstance(progress, TrainingProgress):
         return f"{progress.stage}, {progress.fraction:.0%}"
     left = progress.seconds_left
@@ -365,4 +378,5 @@ class RunRow(QWidget):
 
     def _show(self, progress: Progress) -> None:
         self.bar.setValue(round(_STEPS * share(progress)))
-        self.progress.setText(text_of(progress))
+        job = self._watched
+        self.progress.setText(text_of(progress, job is not None and job.compiling))

@@ -12,6 +12,7 @@ from napari.qt.threading import FunctionWorker
 from qtpy.QtWidgets import QApplication
 
 from napari_agglo import Progress
+from napari_agglo._progress import WorkClock
 from napari_agglo.errors import Cancelled, InvalidInput
 from napari_agglo.widgets._jobs import Jobs, RunRow, Worker, when_imported
 from napari_agglo.widgets._project import Project
@@ -224,6 +225,42 @@ def test_the_outcome_of_a_worker_is_dropped_when_its_signals_are_gone(qapp):
                 worker.run()
         else:
             worker.run()
+
+
+def test_a_job_says_that_kernels_are_compiled(qapp):
+    project = Project()
+    line = RunRow(project, "a", "Run", "", lambda: None)
+    compiled, goes_on = threading.Event(), threading.Event()
+
+    def work(progress):
+        progress(Progress("graph", 99, 100))
+        WorkClock.begin_compiling()
+        compiled.wait(10)
+        WorkClock.end_compiling()
+        goes_on.wait(10)
+
+    project.jobs.start("a", "A", work, lambda _: None)
+    wait(lambda: line.progress.text() == "graph: compiling (first run only)")
+    compiled.set()
+    wait(lambda: line.progress.text() == "graph, 99%")
+    goes_on.set()
+    wait(lambda: not project.jobs.running())
+    project.close()
+
+
+def test_the_clock_leaves_compilation_out(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("napari_agglo._progress.time.perf_counter", lambda: now[0])
+    WorkClock.begin_compiling()
+    now[0] += 50
+    clock = WorkClock()
+    WorkClock.begin_compiling()  # a kernel that another one calls
+    now[0] += 7
+    WorkClock.end_compiling()
+    assert clock.seconds() == 0
+    WorkClock.end_compiling()
+    now[0] += 3
+    assert clock.seconds() == 3
 
 
 def test_a_failure_stays_in_the_step_until_the_next_run_or_other_inputs(qapp, monkeypatch):

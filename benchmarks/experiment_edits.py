@@ -14,7 +14,8 @@ import numpy as np
 
 import napari_agglo as agglo
 from napari_agglo.session._cut_methods import connected_pieces
-from napari_agglo.session._relearn import pair_row, refit
+from napari_agglo.session._pair_features import pair_row
+from napari_agglo.session._relearn import refit
 
 
 def volume(seed, faded):

@@ -356,7 +356,7 @@ def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
     """Return the features of each boundary of `graph`, shape (m, features.width)."""
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
     ends, ids = graph.edges.astype(np.int32), np.arange(len(graph.regions), dtype=np.int32)
-    _assemble_all(np.arange(len(ends)), ends, ids, out, feature_state(graph, features))
+    assemble_all(np.arange(len(ends)), ends, ids, out, feature_state(graph, features))
     if features.blocks:  # these run in Python, and their exceptions are kept until here
         raise_error()
     return out
@@ -393,6 +393,6 @@ def fill_features(nodes: Any, edges: Any, features: FeatureState) -> None:
 
 
 @kernel
-def _assemble_all(edges: Any, ends: Any, ids: Any, out: Any, features: FeatureState) -> None:
+def assemble_all(edges: Any, ends: Any, ids: Any, out: Any, features: FeatureState) -> None:
     """Write the features of each edge to its row of `out`. No bounds checking."""
     assemble(edges, 0, edges.size, ends, ids, 0, out, features)

@@ -38,11 +38,14 @@ def as_ids(superpixels: Iterable[int] | NDArray[Any]) -> Ids:
     """
     if not isinstance(superpixels, np.ndarray):
         superpixels = np.fromiter(superpixels, np.int32)
+    frozen = superpixels.dtype == np.int32 and not superpixels.flags.writeable
+    if frozen and (superpixels[1:] > superpixels[:-1]).all():  # as those of a tree
+        return superpixels
     return _frozen(np.unique(superpixels))
 
 
 def _frozen(ascending: NDArray[Any]) -> Ids:
-    ids: Ids = ascending.astype(np.int32)
+    ids: Ids = ascending.astype(np.int32, copy=False)
     ids.flags.writeable = False
     return ids
 
@@ -178,16 +181,17 @@ def _pack(ids: Ids) -> list[int] | str:
 
 
 def _unpack(packed: list[int] | str) -> Ids:
+    ids: Any
     if isinstance(packed, str):
         steps = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i4")
         ids = np.cumsum(steps, dtype=np.int64)
+        if not (ids[1:] > ids[:-1]).all():  # to sort always would take long in a long journal
+            ids = np.unique(ids)
     else:
-        ids = np.array([int(superpixel) for superpixel in packed], np.int64)
-    if not (ids[1:] > ids[:-1]).all():  # sorting always would be most of reading a long journal
-        ids = np.unique(ids)
+        ids = sorted({int(superpixel) for superpixel in packed})
     if len(ids) and not 0 < ids[0] <= ids[-1] < 2**31:
         raise ValueError("ids are out of range")
-    return _frozen(ids)
+    return _frozen(np.array(ids, np.int32))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, graph_for, is_informative
-from napari_agglo.session._relearn import pair_graph
+from napari_agglo.session._pair_features import pair_graph
 from napari_agglo.session._store.manifest import digest_sample
 from napari_agglo.volumes import is_on_disk
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from napari_agglo.session._actions import (
 from napari_agglo.session._hierarchy.frozen_tree import frozen, thawed
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._marks import MarkChange, Marks
+from napari_agglo.session._pair_features import PairRows
 from napari_agglo.volumes import DenseLabels
 
 # Entries of a journal are checked before they are applied: kernels do not check bounds.
@@ -42,26 +44,34 @@ def check_ids(graph: RegionGraph, ids: ArrayLike) -> None:
         raise InvalidInput("The journal refers to unknown superpixels.")
 
 
-def check_named(graph: RegionGraph, edit: Edit) -> NDArray[Any]:
-    """Return the superpixels that an edit names; refuse ids out of range."""
-    if not np.isfinite(edit.scale):
+def check_named(graph: RegionGraph, edit: Edit) -> None:
+    """Refuse an edit that names superpixels out of range, or none."""
+    if not math.isfinite(edit.scale):
         raise InvalidInput("The journal has an edit without a finite scale.")
-    ids: NDArray[Any]
     if isinstance(edit, Merge):
-        ids = np.array(edit.pairs, np.int64).reshape(-1)
-    elif isinstance(edit, Cut):
-        ids = np.concatenate([np.zeros(0, np.int32), *edit.parts])
-    else:
-        ids = edit.members if isinstance(edit, Lock) else np.array([edit.superpixel])
-    check_ids(graph, ids)
-    return ids
+        ends = [superpixel for pair in edit.pairs for superpixel in pair]
+    elif isinstance(edit, Unlock):
+        ends = [edit.superpixel]
+    else:  # they ascend
+        several = edit.parts if isinstance(edit, Cut) else (edit.members,)
+        ends = [int(ids[at]) for ids in several if len(ids) for at in (0, -1)]
+    if not ends or min(ends) < 1 or max(ends) > graph.n_regions:
+        raise InvalidInput("The journal refers to unknown superpixels.")
+
+
+def _named(edit: Edit) -> NDArray[Any]:
+    """Return the superpixels that a merge or a cut names."""
+    if isinstance(edit, Merge):
+        return np.array(edit.pairs, np.int64).reshape(-1)
+    return np.concatenate(edit.parts) if isinstance(edit, Cut) else np.zeros(0, np.int32)
 
 
 def check_edit(
     graph: RegionGraph, tree: Hierarchy, edit: Edit, divisions: Sequence[Division]
 ) -> None:
     """Refuse an edit that is not possible in the present tree."""
-    ids = check_named(graph, edit)
+    check_named(graph, edit)
+    ids = _named(edit)
     locks = tree.constraints.lock_of
     if isinstance(edit, Merge):
         allowed = not locks[ids].any()
@@ -126,6 +136,14 @@ class State:
         self.features = policy_features(policy)  # of examples; None if the graph has only means
         if self.features is None and self.graph.layout.powers != 1:
             self.features = feature_map(self.graph)
+        self._pair_rows: PairRows | None = None
+
+    @property
+    def pair_rows(self) -> PairRows | None:
+        """Features of pairs of segments, made on first use; None if the graph has only means."""
+        if self._pair_rows is None and self.features is not None:
+            self._pair_rows = PairRows(self.graph, self.features)
+        return self._pair_rows
 
     @property
     def tree(self) -> Hierarchy:
@@ -175,7 +193,11 @@ class State:
             applied.before = self.policy, self.tree
             self._set_policy(policy)
         for step in action.steps:
-            with self.divided(step) as pieces:
+            pieces: tuple[Division, ...] = ()
+            if step.divisions:
+                with self.divided(step) as pieces:
+                    check_named(self.graph, step.edit)
+            else:
                 check_named(self.graph, step.edit)
             applied.divisions.append(pieces)
         return self._complete(applied)
@@ -289,7 +311,7 @@ class State:
                 anchors.append(np.array(step.edit.pairs, np.int32).reshape(-1))
             elif isinstance(step.edit, Cut):
                 anchors += step.edit.parts
-        return np.unique(np.concatenate(anchors))
+        return np.concatenate(anchors)
 
     def owner(self, edit: int) -> int:
         """Return the index of the live action that a live edit belongs to."""
@@ -316,6 +338,8 @@ class State:
             self.marks.apply(applied.mark)
 
     def _override(self, action: Action) -> None:
+        if not action.dropped and action.override is None:
+            return
         if any(k >= len(self.overrides) for k in action.dropped):
             raise InvalidInput("The journal drops an override that does not exist.")
         kept = [o for k, o in enumerate(self.overrides) if k not in action.dropped]

@@ -325,8 +325,7 @@ class View:
         if not here:
             return np.zeros(0, np.int32)
         anchors = self.state.anchors(applied)
-        members = [members for _, members in self._regions(anchors)]
-        return np.unique(np.concatenate([anchors, *members]))
+        return self._touched(anchors, [members for _, members in self._regions(anchors)])
 
     def _refresh(self, anchors: NDArray[np.int32]) -> NDArray[np.int32]:
         """Update the names in the regions of some superpixels, where alone they have changed."""
@@ -335,11 +334,11 @@ class View:
         if len(self._names) != n + 1:  # superpixels were divided, or made whole again
             more = np.zeros(max(0, n + 1 - len(self._names)), np.uint32)
             self._names = np.concatenate([self._names[: n + 1], more])
-        touched = [anchors]  # also those of divisions that were undone
+        touched = []
         for node, members in self._regions(anchors):
             self._names[members] = self.state.tree.name(node)
             touched.append(members)
-        changed: NDArray[np.int32] = np.unique(np.concatenate(touched))
+        changed = self._touched(anchors, touched)
         self._moves.append((self.version, changed))
         if len(self._moves) > _REMEMBERED:
             self._since = self._moves.pop(0)[0]
@@ -354,6 +353,10 @@ class View:
             yield node, members
             at = np.minimum(np.searchsorted(members, left), len(members) - 1)
             left = left[members[at] != left]
+
+    def _touched(self, anchors: NDArray[np.int32], regions: list[Ids]) -> NDArray[np.int32]:
+        """Return the superpixels of the regions of anchors, and pieces that are there no more."""
+        return np.concatenate([anchors[anchors > self.state.graph.n_regions], *regions])
 
     def moved_since(self, version: int) -> NDArray[np.int64] | None:
         """Return the superpixels that may have moved since a version; None if all may have."""
@@ -372,10 +375,15 @@ class View:
         here = superpixels[superpixels <= graph.n_regions]
         if not len(here):
             return ()
-        names, which = np.unique(self.names()[here], return_inverse=True)
-        sizes = np.bincount(which.reshape(-1), graph.sizes[here], minlength=len(names))
-        order = np.argsort(-sizes, kind="stable")
-        return tuple(int(k) for k in graph.ids[names[order]])
+        names = self.names()[here]
+        if (names == names[0]).all():
+            return (int(graph.ids[names[0]]),)
+        order = np.argsort(names, kind="stable")
+        names = names[order]
+        starts = np.flatnonzero(np.diff(names, prepend=0))  # no segment has the name 0
+        sizes = np.add.reduceat(graph.sizes[here[order]], starts)
+        largest = np.argsort(-sizes, kind="stable")
+        return tuple(graph.ids[names[starts[largest]]].tolist())
 
     def made_real(self, plan: Plan, progress: ProgressCallback | None = None) -> Plan:
         """Return a plan that first turns the overrides of its segments into edits.

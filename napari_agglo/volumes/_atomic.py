@@ -59,6 +59,14 @@ def sync(descriptor: int) -> None:
         call("fsync", os.fsync, descriptor)
 
 
+def sync_data(descriptor: int) -> None:
+    """Wait for data and size alone, where the system can: not for the time of the change."""
+    if sys.platform == "linux":
+        call("fsync", os.fdatasync, descriptor)
+    else:
+        sync(descriptor)
+
+
 def truncate(descriptor: int, length: int) -> None:
     """Cut a file to `length` bytes."""
     call("truncate", os.ftruncate, descriptor, length)

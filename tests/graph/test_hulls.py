@@ -24,7 +24,7 @@ from napari_agglo.graph import contracted, divide, graph_of_pairs, pair_width, w
 from napari_agglo.graph._hulls import hulls_of
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session._boundary_scores import BoundaryScores
-from napari_agglo.session._relearn.examples import pair_row
+from napari_agglo.session._pair_features import pair_row
 
 _HULLS = [
     "shape/union/hull_share",

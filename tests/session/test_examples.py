@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from napari_agglo import region_graph
 from napari_agglo.features import PRESETS, FeatureMap, feature_map, feature_matrix
 from napari_agglo.graph import contracted, divided, with_hulls
-from napari_agglo.session._relearn import pair_row
+from napari_agglo.session._pair_features import pair_row
 
 
 def random_graph(rng, n, preset, **options):

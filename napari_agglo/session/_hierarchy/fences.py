@@ -89,12 +89,13 @@ class Constraints:
         self.scales[index] = edit.scale
         self.edits.append(edit)
         self.parts.append(parts)
-        named = list(parts)
-        labels = list(range(len(parts)))
+        superpixels = which = _NONE
         if isinstance(edit, Merge):
-            named = [np.array(pair, np.int32) for pair in edit.pairs]
-            labels = [-1 - k for k in range(len(named))]
-        superpixels = np.concatenate(named) if named else _NONE
+            superpixels = np.array(edit.pairs, np.int32).reshape(-1)
+            which = -1 - (np.arange(len(superpixels), dtype=np.int32) >> 1)
+        elif parts:
+            superpixels = np.concatenate(parts)
+            which = np.repeat(np.arange(len(parts), dtype=np.int32), [*map(len, parts)])
         entered = Entered(
             superpixels=superpixels,
             heads=self.heads[superpixels],
@@ -103,7 +104,6 @@ class Constraints:
             pooled=self.pooled,
         )
         if len(superpixels):
-            which = np.repeat(np.array(labels, np.int32), [len(ids) for ids in named])
             self._link(superpixels, which, index)
         if locked is not None:
             self.lock_of[locked] = lock
@@ -125,13 +125,16 @@ class Constraints:
         while len(at := at[at >= 0]):
             found.append(at)
             at = self.pool[at, 2]
-        return np.concatenate([_NONE, *found])
+        return np.concatenate(found) if found else _NONE
 
     def concerning(
         self, members: NDArray[np.int32], low: float, high: float
     ) -> list[tuple[int, int]]:
         """Return the edits at scales `low` to `high`, and which pair or part, of these."""
-        edit, part = self.pool[self.listed(members), :2].T
+        listed = self.listed(members)
+        if not len(listed):
+            return []
+        edit, part = self.pool[listed, :2].T
         within = (low <= self.scales[edit]) & (self.scales[edit] <= high)
         which = np.where(part < 0, -1 - part, part)
         keys = np.unique(edit[within].astype(np.int64) << 32 | which[within])

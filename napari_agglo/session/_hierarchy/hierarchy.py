@@ -272,6 +272,53 @@ class Hierarchy:
                 "once."
             )
         crossing = _NO_ROWS if divisions else self.log.crossing(order, members, parts)
+        if self._is_last(crossing, len(edit.parts)):
+            outcome = self._without(crossing)
+        else:
+            outcome = self._replay_cut(
+                edit, members, parts, np.sort(order[~leaf]), crossing, fresh, divisions, progress
+            )
+        self._write(outcome, step)
+        step.entered = self.constraints.enter(edit, edit.parts)
+        heir = edit.heir
+        if heir is None:
+            sizes = [rows["size"][self.log.leaves[part]].sum() for part in edit.parts]
+            heir = int(np.argmax(sizes))
+        self._pass_name(naming, self._region(int(edit.parts[heir][0]), edit.scale), step)
+        return outcome.fresh
+
+    def _is_last(self, crossing: NDArray[np.int64], n_parts: int) -> bool:
+        """Tell whether merges that cross parts are the last of their segment, of one step.
+
+        Each has two regions, so if there is one merge less than parts, each part is a region.
+        """
+        edits = self.log.rows["edit"][crossing]
+        one_step = len(crossing) == 1 or ((edits >= 0) & (edits == edits[:1])).all()
+        return len(crossing) == n_parts - 1 > 0 and bool(one_step)
+
+    def _without(self, last: NDArray[np.int64]) -> Outcome:
+        """Return the outcome of a cut into the regions that the last merges have joined.
+
+        These are whole already, and nothing else is left to merge: there is nothing to replay.
+        """
+        ends = self.log.children(last).reshape(-1).tolist()
+        fresh = np.array([*{*ends} ^ {*last.tolist()}], np.int32)  # the parts, and the whole
+        return Outcome(
+            np.zeros(0, ROW), np.zeros((0, 3), np.int32), last.astype(np.int32), fresh,
+            Known.nothing(),
+        )  # fmt: skip
+
+    def _replay_cut(
+        self,
+        edit: Cut,
+        members: Ids,
+        parts: NDArray[np.int32],
+        recorded: NDArray[np.int64],
+        crossing: NDArray[np.int64],
+        fresh: NDArray[np.int32],
+        divisions: Sequence[Division],
+        progress: ProgressCallback | None,
+    ) -> Outcome:
         index = len(self.constraints.edits)
         own = [Event(edit.scale, index, part, False) for part in edit.parts]
         slot_of = self.superpixels.slot_of
@@ -283,21 +330,14 @@ class Hierarchy:
         try:
             replay = Replay(
                 self.log, self.superpixels, self.constraints, self.asker, members,
-                self.log.leaves[members].astype(np.int64), np.sort(order[~leaf]), fresh,
+                self.log.leaves[members].astype(np.int64), recorded, fresh,
                 parts=parts, crossing=crossing,
             )  # fmt: skip
             outcome = replay.run(edit.scale, events, progress, believes=not divisions)
         finally:
             slot_of[members] = -1
         self.asked += replay.asked
-        self._write(outcome, step)
-        step.entered = self.constraints.enter(edit, edit.parts)
-        heir = edit.heir
-        if heir is None:
-            sizes = [rows["size"][self.log.leaves[part]].sum() for part in edit.parts]
-            heir = int(np.argmax(sizes))
-        self._pass_name(naming, self._region(int(edit.parts[heir][0]), edit.scale), step)
-        return outcome.fresh
+        return outcome
 
     def _divide(self, division: Division, step: Step) -> NDArray[np.int32]:
         """Put the pieces of a superpixel in its place; return what is fresh: these, and it."""
@@ -442,7 +482,8 @@ class Hierarchy:
 
     def table(self, scale: float) -> NDArray[np.uint32]:
         """Return the name of the region of every superpixel at a scale, as a table over 0..n."""
-        return self.log.name_table(self.regions(scale))
+        self.look(scale)
+        return self.log.name_table(scale, self.constraints.lock_of)
 
     def name(self, node: int) -> int:
         """Return the name of a region, a dense id: no other that lives beside it has that."""

@@ -210,7 +210,9 @@ class MergeLog:
     def members(self, node: int) -> Ids:
         """Return the superpixels of a row, ascending."""
         order = self.subtree(node)
-        members: Ids = np.sort(self.rows["low"][order[self.rows["first"][order] < 0]])
+        rows = self.rows[order]
+        members: Ids = rows["low"][rows["first"] < 0]
+        members.sort()
         members.flags.writeable = False
         return members
 
@@ -218,10 +220,13 @@ class MergeLog:
         """Return the superpixel that names a row: the first of the first of the first ..."""
         return int(naming_leaf(int(node), self.rows))
 
-    def name_table(self, regions: NDArray[np.int64]) -> NDArray[np.uint32]:
-        """Return the name of the region of each superpixel."""
-        out = np.zeros(len(regions), np.uint32)
-        names_of(regions, self.rows, self.names.of_superpixel, np.empty(self.count, np.int64), out)
+    def name_table(self, scale: float, locks: NDArray[np.int32]) -> NDArray[np.uint32]:
+        """Return the name of the region of each superpixel; `locks` are the locked ones, or 0."""
+        out = np.zeros(len(self.leaves), np.uint32)
+        seen, top, first = (np.empty(self.count, kind) for kind in (np.int8, np.int32, np.int32))
+        names_at(
+            self.leaves, scale, self.rows, locks, self.names.of_superpixel, seen, top, first, out
+        )
         return out
 
     def in_order(self, merges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -362,23 +367,40 @@ def naming_leaf(node: Any, rows: Any) -> Any:
 
 
 @kernel
-def names_of(regions: Any, rows: Any, of_superpixel: Any, first: Any, out: Any) -> None:
-    """Write the name of the region of each superpixel to `out`. No bounds checking.
+def names_at(
+    leaves: Any, scale: Any, rows: Any, locks: Any, of_superpixel: Any, seen: Any, top: Any,
+    first: Any, out: Any,
+) -> None:  # fmt: skip
+    """Write the name of the region of each superpixel at `scale` to `out`. No bounds checking.
 
-    `first` is a buffer of rows: the first of each, read once and in order, of a leaf the negative
-    name, and so of a region once it is known.
+    As `regions_at`, but all that is needed of a row is read at once, into buffers of rows: whether
+    it is seen at the scale, its region, and the first of its two regions; for a leaf the negative
+    name, and so for a region once it is known.
     """
-    for node in range(1, first.size):
+    for node in range(top.size - 1, 0, -1):
+        seen[node] = rows[node]["birth"] <= scale
         first[node] = rows[node]["first"]
         if first[node] < 0:
             first[node] = -np.int64(of_superpixel[rows[node]["low"]])
-    for superpixel in range(1, regions.size):
-        node = regions[superpixel]
-        at = first[node]
-        while at >= 0:
-            at = first[at]
-        first[node] = at
-        out[superpixel] = -at
+        up = np.int64(rows[node]["parent"])
+        top[node] = node
+        if up > node:
+            if seen[up] != 0:
+                top[node] = top[up]
+        elif up >= 0 and rows[up]["birth"] <= scale:
+            top[node] = up
+    for superpixel in range(1, leaves.size):
+        at = np.int64(locks[superpixel])
+        if at == 0:
+            at = np.int64(leaves[superpixel])
+            while top[at] != at:
+                at = np.int64(top[at])
+            top[leaves[superpixel]] = at
+        name = np.int64(first[at])
+        while name >= 0:
+            name = np.int64(first[name])
+        first[at] = name
+        out[superpixel] = -name
 
 
 @kernel

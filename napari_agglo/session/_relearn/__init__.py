@@ -1,6 +1,5 @@
 """Learning from edits: examples from edits, a policy refitted, edits transferred to its tree."""
 
-from napari_agglo.session._relearn.examples import pair_graph, pair_row
 from napari_agglo.session._relearn.refit import FEW, WEIGHT, check_options, check_volumes, refit
 from napari_agglo.session._relearn.transfer_edits import Conflict, transfer_edits
 
@@ -10,8 +9,6 @@ __all__ = [
     "Conflict",
     "check_options",
     "check_volumes",
-    "pair_graph",
-    "pair_row",
     "refit",
     "transfer_edits",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterable, Sequence
@@ -12,20 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import kernel
 from napari_agglo.errors import InvalidInput
-from napari_agglo.features import FeatureMap, feature_matrix
-from napari_agglo.graph import RegionGraph, first_place, first_row
-from napari_agglo.session._actions import Cut, Ids, as_ids
+from napari_agglo.session._actions import Cut, Ids
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._threshold_view import View
-from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
     from napari_agglo.session._history import Entry
     from napari_agglo.session._state import State
 
-Superpixels = Iterable[int] | NDArray[Any]
 _MOST = 16  # examples of one cut into many parts: rows are long, and an edit must be quick
 
 
@@ -33,11 +27,10 @@ def edit_examples(
     state: State, pairs: Iterable[tuple[Ids, Ids]], label: int
 ) -> dict[str, Any] | None:
     """Return the features of pairs of regions that touch, as plain data; None if there are none."""
-    graph, features = state.graph, state.features
-    if features is None:
+    if state.pair_rows is None:
         return None
     try:
-        rows_of_pairs = (pair_row(graph, features, a, b) for a, b in pairs)
+        rows_of_pairs = (state.pair_rows.row(state.graph, a, b) for a, b in pairs)
         known = (row for row in rows_of_pairs if row is not None and np.isfinite(row).all())
         rows = list(itertools.islice(known, _MOST))
     except (InvalidInput, ArithmeticError):  # of a feature block; the edit must not fail for it
@@ -128,102 +121,3 @@ def _are_merged(tree: Hierarchy, a: int, b: int, scale: float) -> bool:
     above = set(branch(a))
     meeting = next(node for node in branch(b) if node in above)
     return bool(log.rows["edit"][meeting] >= 0)
-
-
-def pair_row(
-    graph: RegionGraph, features: FeatureMap, members_a: Superpixels, members_b: Superpixels
-) -> NDArray[np.float32] | None:
-    """Return the features of two regions and of the boundary between them; None without one.
-
-    The row is bit for bit that of `feature_matrix` on the graph in which both are contracted, and
-    the same if the regions are swapped. The time depends on the two regions alone.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from napari_agglo import region_graph
-    >>> from napari_agglo.features import feature_map
-    >>> graph = region_graph(np.array([[1, 2, 3, 4]]), np.array([[0.0, 0.2, 0.6, 0.8]]))
-    >>> features = feature_map(graph, "minimal")
-    >>> row = pair_row(graph, features, {1, 2}, {3, 4})
-    >>> round(float(row[features.names.index("boundary/edge/mean")]), 1)
-    0.4
-    >>> pair_row(graph, features, {1}, {3}) is None
-    True
-    """
-    pair = pair_graph(graph, members_a, members_b)
-    if pair is None:
-        return None
-    row: NDArray[np.float32] = feature_matrix(pair, features)[0]
-    return row
-
-
-def pair_graph(
-    graph: RegionGraph, members_a: Superpixels, members_b: Superpixels
-) -> RegionGraph | None:
-    """Return the graph of two contracted regions and their boundary; None if they do not touch."""
-    a, b = as_ids(members_a), as_ids(members_b)
-    if b[0] < a[0]:  # a region's id is its smallest superpixel, and decides between equal sizes
-        a, b = b, a
-    both = np.concatenate([a, b]).astype(np.int64)
-    order = np.argsort(both, kind="stable")
-    both, in_b = both[order], order >= len(a)
-    layout = graph.layout
-    regions = np.zeros((3, layout.region_width), np.int64)
-    boundary = np.zeros(layout.boundary_width, np.int64)
-    boxes = np.zeros((3, 2, layout.ndim), np.int32)
-    swallowed = np.zeros((2, layout.ndim), np.int64)
-    side = in_b.astype(np.int64)
-    if not _add_edges(graph.edges, graph.boundaries, both, side, swallowed, boundary):
-        return None
-    for k, members in enumerate((a, b), start=1):
-        regions[k] = graph.regions[members].sum(axis=0)
-        regions[k, layout.contact] -= 2 * swallowed[k - 1]
-        boxes[k, 0] = graph.boxes[members, 0].min(axis=0)
-        boxes[k, 1] = graph.boxes[members, 1].max(axis=0)
-    hulls = None
-    if graph.hulls is not None:
-        rows = np.concatenate([[0], both])
-        hulls = graph.hulls.take(rows).merged(np.concatenate([[0], side + 1]), 3)
-    return dataclasses.replace(
-        graph,
-        superpixels=DenseLabels(
-            image=np.array([1, 2], np.uint32),
-            ids=graph.ids[[0, int(a[0]), int(b[0])]],
-            dtype=graph.superpixels.dtype,
-        ),
-        edges=np.array([[1, 2]], np.int64),
-        regions=regions,
-        boundaries=boundary[None],
-        boxes=boxes,
-        cues=None,
-        hulls=hulls,
-    )
-
-
-@kernel
-def _add_edges(
-    edges: Any, boundaries: Any, both: Any, side: Any, swallowed: Any, boundary: Any
-) -> Any:
-    """Add the rows of the boundaries between sides to `boundary`, and return their number.
-
-    Faces within a side are added to `swallowed`. `both` and the edges of a superpixel ascend, so
-    the search for the other end of an edge starts where the last one ended. No bounds checking.
-    """
-    n = 0
-    for k in range(both.size):
-        row = first_row(edges, both[k], 0)
-        at = k + 1
-        while row < edges.shape[0] and edges[row, 0] == both[k]:
-            v = edges[row, 1]
-            at = first_place(both, at, v)
-            if at < both.size and both[at] == v:
-                if side[at] == side[k]:
-                    for axis in range(swallowed.shape[1]):
-                        swallowed[side[k], axis] += boundaries[row, axis]
-                else:
-                    n += 1
-                    for column in range(boundary.size):
-                        boundary[column] += boundaries[row, column]
-            row += 1
-    return n

@@ -36,6 +36,7 @@ from napari_agglo.volumes import _atomic as files
 
 _HEAD = b'{"sum":"'
 _AFTER = len(_HEAD) + 32
+_to_text = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Scan:
 def encode(entry: Mapping[str, Any], seq: int, previous: str) -> tuple[bytes, Record]:
     """Return the line of an entry, which is plain JSON, and its record as it will be read again."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
-    text = json.dumps(entry, allow_nan=False, separators=(",", ":"))
+    text = _to_text(entry)
     body = f',"seq":{seq},"time":"{time}","entry":{text}}}'.encode("ascii")
     own = _chained(previous, b'"' + body)
     return _HEAD + own.encode() + b'"' + body + b"\n", Record(seq, time, dict(entry), own)
@@ -293,7 +294,7 @@ class Journal:
             good = self._length
             try:
                 files.write(self._descriptor, line)
-                files.sync(self._descriptor)
+                files.sync_data(self._descriptor)
                 self._length = good + len(line)
                 self.records.append(record)
             except BaseException as error:  # a key press too: the entry is not acknowledged

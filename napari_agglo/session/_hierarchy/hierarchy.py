@@ -8,7 +8,8 @@ on, older edits happen anew, then the events of the cut itself, one a part, and 
 about regions that are not alive in both runs. New merges are added to the log, those that did not
 happen are live no more. What is above t stays as the record of how it was, and is replayed when one
 looks there. During the replay the parts are kept apart by their numbers (`SLOT.part`); only then is
-the cut entered in `Constraints`, whose bags keep them apart in later replays.
+the cut entered in `Constraints`, whose bags keep them apart in later replays. If the parts are the
+regions that the last merges joined, these merges are gone, and there is nothing to replay.
 """
 
 from __future__ import annotations

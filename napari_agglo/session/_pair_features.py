@@ -67,7 +67,8 @@ class PairRows:
         fill_features(_NODES, _EDGE, state)
         out = np.zeros((1, self._width), np.float32)
         assemble_all(_EDGE, _ENDS, _NUMBERS, out, state)
-        return out[0]
+        row: NDArray[np.float32] = out[0]
+        return row
 
 
 def pair_row(

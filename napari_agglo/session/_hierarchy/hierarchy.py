@@ -272,7 +272,9 @@ class Hierarchy:
                 "`parts` must be disjoint and make up one segment: give each of its superpixels "
                 "once."
             )
-        crossing = _NO_ROWS if divisions else self.log.crossing(order, members, parts)
+        crossing = np.zeros(0, np.int64)
+        if not divisions:
+            crossing = self.log.crossing(order, members, parts)
         if self._is_last(crossing, len(edit.parts)):
             outcome = self._without(crossing)
         else:

@@ -354,6 +354,8 @@ class Scene:
                     layer.scale = placed.scale
                 if tuple(layer.translate) != tuple(placed.translate):
                     layer.translate = placed.translate
+                if placed.units and tuple(str(one) for one in layer.units) != placed.units:
+                    layer.units = placed.units  # napari warns of layers with others
                 self._refresh(layer)
             self.preview(None)
             layer = self.show()

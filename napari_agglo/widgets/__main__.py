@@ -10,11 +10,16 @@ def main(sample: str = "neuropil3d") -> None:
     import napari
 
     from napari_agglo.samples import SAMPLES
+    from napari_agglo.widgets._napari import text_overlay
 
     if sample not in SAMPLES:
         sys.exit(f"There is no sample {sample!r}; choose one of {', '.join(SAMPLES)}.")
     viewer = napari.Viewer(title="Agglo")
+    note = text_overlay(viewer)
+    note.text, note.visible = f"Loading the sample {sample}…", True
+    viewer.status = note.text
     image, *_ = viewer.open_sample("napari-agglo", sample)
+    note.text, note.visible = "", False
     viewer.layers.selection.active = image
     viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     napari.run()

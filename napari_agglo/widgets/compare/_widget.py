@@ -115,7 +115,9 @@ class PanelForm(Form):
         self.show_values({at: name if name in names else None for at, name in wanted.items()})
 
     def _defaults(self) -> dict[str, str | None]:
-        if self._project.any_gold is not None:
+        if self._project.session is not None:
+            first = ["before edits", "with edits"]
+        elif self._project.any_gold is not None:
             first = ["flat", "agglo"]
         elif self._project.policy.name == MeanPolicy.name:
             first = ["mean"]

@@ -44,6 +44,8 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
         "test invalid: nothing divided"
     )
     before = look(viewer)
+    proposed = [one.name for one in dock.choices.chosen()]
+    assert proposed == ["before edits", "with edits"]
     choose(dock, "before edits", "with edits", "gold")
     settle(project)
     controller = dock.controller

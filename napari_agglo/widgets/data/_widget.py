@@ -23,7 +23,7 @@ from napari_agglo.volumes import OrientedMap, Words
 from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._forms import Form, fold
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import (
@@ -42,6 +42,7 @@ from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
+    CONVERT,
     DIRECTIONS,
     PREVIEW,
     TEXTONS,
@@ -508,7 +509,8 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(self.trouble, self.roles, self.people, self.cues, self.offsets, self.notes)
+        self.add(self.trouble, FailureLine(self.project, CONVERT))
+        self.add(self.roles, self.people, self.cues, self.offsets, self.notes)
         self.add(self.make, self.paint, self.superpixels, self.run)
         self.add(self.counts, self.more)
         link(self._follow, selection.changed)

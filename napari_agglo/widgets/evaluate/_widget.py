@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QTableWidget, QWidget
 
 from napari_agglo.agglomeration import threshold_phrase
 from napari_agglo.evaluate import minimum
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     button,
@@ -25,9 +25,9 @@ from napari_agglo.widgets._qt import (
 )
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.evaluate._error_curves import Curves
-from napari_agglo.widgets.evaluate._live_errors import EVALUATE, Comparison
+from napari_agglo.widgets.evaluate._live_errors import EVALUATE, NUMBERS, Comparison
 from napari_agglo.widgets.evaluate._locate import place_of
-from napari_agglo.widgets.evaluate._save_results import Export
+from napari_agglo.widgets.evaluate._save_results import REPORT, Export
 from napari_agglo.widgets.plots import BreakdownPlot
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ class EvaluateWidget(StepWidget):
         beside = row(self.least, self.export)
         beside.setStretch(0, 1)
         column(self.buttons, beside)
-        self.add(self.run, self.summary, self.tabs, self.buttons)
+        self.failure = FailureLine(self.project, REPORT, NUMBERS)
+        self.add(self.run, self.summary, self.tabs, self.buttons, self.failure)
         link(self._on_dataset, self.project.dataset_changed)
         link(self._on_hierarchy, self.project.hierarchy_changed, self.project.curve_changed)
         link(self._follow, self.project.threshold_changed, self.project.edited)

@@ -9,11 +9,12 @@ from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QWidget
 from superqt.utils import signals_blocked
 
+from napari_agglo.widgets._jobs import FailureLine
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import check_box, column, label, link, per_viewer, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
-from napari_agglo.widgets.proofread._hand_over import apply_button, gold_button
+from napari_agglo.widgets.proofread._hand_over import APPLY, GOLD, apply_button, gold_button
 from napari_agglo.widgets.proofread._open_session import PROOFREAD
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._relearn import RelearnPanel
@@ -66,8 +67,10 @@ class ProofreadWidget(StepWidget):
             ("Edit", "The active segment, and cuts by seeds", _tab(self.details, self.cut)),
             ("Next", "The next probable error; learning from edits",
              _tab(self.queue, self.relearn, stretch=True)),
-            ("Segments", "All segments: sort, find, select", _tab(self.segments, self.gold)),
-            ("History", "All actions; click one to go there", _tab(self.history, self.apply)),
+            ("Segments", "All segments: sort, find, select",
+             _tab(self.segments, self.gold, FailureLine(self.project, GOLD))),
+            ("History", "All actions; click one to go there",
+             _tab(self.history, self.apply, FailureLine(self.project, APPLY))),
         )  # fmt: skip
         shown = (self.scores, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)

@@ -42,7 +42,7 @@ test test-full $(PARTS): export OPENBLAS_NUM_THREADS := 1
 test:  ## everything that must pass: style, types, tests, doctests, windows, kernels without JIT
 	@$(SETUP) test
 	@echo "Running $(words $(PARTS)) parts, three at a time; what each says comes when it has ended (minutes)."
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target $(PARTS)
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=target $(PARTS)
 
 test-full: export AGGLO_EXAMPLES := all
 test-full:  ## the same with the slow tests, and all examples of the properties

@@ -121,7 +121,7 @@ def test_wide_docks_have_both_side_by_side(both):
 def test_epochs_grow_and_go(shown):
     plot = shown(EpochPlot())
     assert plot.empty
-    assert "Train" in plot.hint.text()
+    assert "epoch" in plot.hint.text()
     plot.add(0, 0.5, 0.7)
     plot.add(1, 0.3, 0.2)
     plot.add(1, 0.25, 0.2)

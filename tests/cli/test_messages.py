@@ -163,7 +163,7 @@ def test_wording(refused, tmp_path, monkeypatch, call, arrays, command, python, 
             write_labels(name, array.load(), spacing=array.spacing)
         else:
             np.save(name, array)
-    assert refused(*command.split()) == f"napari-agglo: {command_line}\n"
+    assert refused(*command.split()).line == f"napari-agglo: {command_line}\n"
 
 
 def test_a_name_that_is_not_known_stays(refused, monkeypatch, tmp_path):
@@ -171,5 +171,5 @@ def test_a_name_that_is_not_known_stays(refused, monkeypatch, tmp_path):
         raise InvalidInput("`unknown` stays", remedy="use a crop")
 
     monkeypatch.setattr("napari_agglo.samples.sample", refuse)
-    message = refused("sample", "cells2d", "-o", tmp_path / "o")
+    message = refused("sample", "cells2d", "-o", tmp_path / "o").line
     assert message == "napari-agglo: `unknown` stays; use a crop.\n"

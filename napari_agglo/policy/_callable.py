@@ -139,7 +139,7 @@ def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.fl
 def import_policy(name: str) -> Any:
     """Return the object ``module:attribute``; only called with a name that a user typed."""
     module, _, attribute = name.partition(":")
-    remedy = f"check the name, and that the module {module} is installed or in this folder"
+    remedy = f"check the name, install {module}, or add its folder to PYTHONPATH"
     if module == "__main__" or "<" in attribute:  # of a script, or inside another function
         remedy = "pass the function itself in Python, or define it in a module that can be imported"
     try:

@@ -1,15 +1,19 @@
-"""Features of two regions and of the boundary between them, from the rows of their superpixels."""
+"""Features of two regions and of the boundary between them: an edit keeps them as examples."""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import itertools
+import zlib
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
+from napari_agglo.errors import InvalidInput
 from napari_agglo.features import (
     FeatureMap,
     FeatureState,
@@ -23,7 +27,11 @@ from napari_agglo.session._actions import Ids, as_ids
 from napari_agglo.session._hierarchy.superpixels import read_only
 from napari_agglo.volumes import DenseLabels
 
+if TYPE_CHECKING:
+    from napari_agglo.session._state import State
+
 Superpixels = Iterable[int] | NDArray[Any]
+_MOST = 16  # examples of one cut into many parts: rows are long, and an edit must be quick
 _NODES, _EDGE = np.array([1, 2]), np.array([0])
 _ENDS, _NUMBERS = np.array([[1, 2]], np.int32), np.arange(3, dtype=np.int32)
 
@@ -69,6 +77,37 @@ class PairRows:
         assemble_all(_EDGE, _ENDS, _NUMBERS, out, state)
         row: NDArray[np.float32] = out[0]
         return row
+
+
+def edit_examples(
+    state: State, pairs: Iterable[tuple[Ids, Ids]], label: int
+) -> dict[str, Any] | None:
+    """Return the features of pairs of regions that touch, as plain data; None if there are none."""
+    if state.pair_rows is None:
+        return None
+    try:
+        rows_of_pairs = (state.pair_rows.row(state.graph, a, b) for a, b in pairs)
+        known = (row for row in rows_of_pairs if row is not None and np.isfinite(row).all())
+        rows = list(itertools.islice(known, _MOST))
+    except (InvalidInput, ArithmeticError):  # of a feature block; the edit must not fail for it
+        return None
+    if not rows:
+        return None
+    packed = zlib.compress(np.stack(rows).astype("<f4").tobytes(), 1)
+    return {"label": label, "width": len(rows[0]), "rows": base64.b64encode(packed).decode("ascii")}
+
+
+def rows_of(plain: dict[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    """Return the rows and labels of the plain data of `edit_examples`."""
+    try:
+        data = zlib.decompress(base64.b64decode(plain["rows"]))
+        rows = np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, int(plain["width"]))
+        label = int(plain["label"])
+        if label not in (-1, 1) or not np.isfinite(rows).all():
+            raise ValueError("a label or a feature is out of range")
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise InvalidInput(f"The examples of an entry cannot be read: {error}.") from error
+    return rows, np.full(len(rows), label, np.int8)
 
 
 def pair_row(

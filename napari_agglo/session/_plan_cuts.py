@@ -19,6 +19,7 @@ from napari_agglo.errors import check_choice
 from napari_agglo.graph import Division, divide, pieces_to_runs, superpixel_pieces
 from napari_agglo.session._actions import Action, Cut, Ids, Plan, Refused, Step, as_ids
 from napari_agglo.session._cut_methods import CutProblem, cut_methods, detached, piecewise
+from napari_agglo.session._pair_features import edit_examples
 from napari_agglo.session._plan_edits import (
     Segment,
     as_list,
@@ -27,7 +28,6 @@ from napari_agglo.session._plan_edits import (
     dense_list,
     find_unlocked,
 )
-from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._state import State
 from napari_agglo.session._threshold_view import View
 

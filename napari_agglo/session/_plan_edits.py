@@ -34,7 +34,7 @@ from napari_agglo.session._actions import (
 )
 from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._marks import MarkChange
-from napari_agglo.session._relearn.examples import edit_examples
+from napari_agglo.session._pair_features import edit_examples
 from napari_agglo.session._threshold_view import BranchEnds, View
 from napari_agglo.shapes import Mesh, mesh_of_regions
 from napari_agglo.shapes._mesh import MOST_VOXELS, SMOOTHING

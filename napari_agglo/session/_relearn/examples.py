@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import itertools
-import zlib
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import InvalidInput
-from napari_agglo.session._actions import Cut, Ids
+from napari_agglo.session._actions import Cut
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._pair_features import rows_of
 from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
     from napari_agglo.session._history import Entry
-    from napari_agglo.session._state import State
-
-_MOST = 16  # examples of one cut into many parts: rows are long, and an edit must be quick
-
-
-def edit_examples(
-    state: State, pairs: Iterable[tuple[Ids, Ids]], label: int
-) -> dict[str, Any] | None:
-    """Return the features of pairs of regions that touch, as plain data; None if there are none."""
-    if state.pair_rows is None:
-        return None
-    try:
-        rows_of_pairs = (state.pair_rows.row(state.graph, a, b) for a, b in pairs)
-        known = (row for row in rows_of_pairs if row is not None and np.isfinite(row).all())
-        rows = list(itertools.islice(known, _MOST))
-    except (InvalidInput, ArithmeticError):  # of a feature block; the edit must not fail for it
-        return None
-    if not rows:
-        return None
-    packed = zlib.compress(np.stack(rows).astype("<f4").tobytes(), 1)
-    return {"label": label, "width": len(rows[0]), "rows": base64.b64encode(packed).decode("ascii")}
-
-
-def rows_of(plain: dict[str, Any]) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """Return the rows and labels of the plain data of `edit_examples`."""
-    try:
-        data = zlib.decompress(base64.b64decode(plain["rows"]))
-        rows = np.frombuffer(data, "<f4").astype(np.float32).reshape(-1, int(plain["width"]))
-        label = int(plain["label"])
-        if label not in (-1, 1) or not np.isfinite(rows).all():
-            raise ValueError("a label or a feature is out of range")
-    except (KeyError, TypeError, ValueError, zlib.error) as error:
-        raise InvalidInput(f"The examples of an entry cannot be read: {error}.") from error
-    return rows, np.full(len(rows), label, np.int8)
 
 
 def live_examples(view: View) -> tuple[NDArray[np.float32], NDArray[np.int8]]:

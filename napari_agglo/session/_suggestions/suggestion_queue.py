@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, check_whole
 from napari_agglo.session._actions import Action, Answer, Plan, Refused
+from napari_agglo.session._pair_features import edit_examples
 from napari_agglo.session._plan_cuts import plan_cut
 from napari_agglo.session._plan_edits import dense_of, plan_merge
-from napari_agglo.session._relearn.examples import edit_examples
 from napari_agglo.session._suggestions import Effort, Kind, Suggestion, effort, suggest
 from napari_agglo.session._suggestions.decisions import decisions
 from napari_agglo.session._suggestions.question_picture import draw_question

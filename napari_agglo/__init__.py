@@ -31,7 +31,7 @@ from napari_agglo._version import __version__
 from napari_agglo.errors import AggloError, Cancelled, DataWarning, InvalidInput
 
 if TYPE_CHECKING:
-    from napari_agglo._progress import Progress, TrainingProgress
+    from napari_agglo._progress import Progress
     from napari_agglo.agglomeration import MergeTree, agglomerate
     from napari_agglo.compare import disagreements, matched
     from napari_agglo.evaluate import (
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 # the public names, by the folder that defines them
 _EXPORTS = {
-    "_progress": "Progress TrainingProgress",
+    "_progress": "Progress",
     "samples": "Sample sample",
     "volumes": "Volume affinities open_volume write_labels",
     "superpixels": "boundary_cue boundary_from_labels oriented_boundary oversegment",
@@ -111,7 +111,6 @@ __all__ = [
     "RegionGraph",
     "Sample",
     "Session",
-    "TrainingProgress",
     "Volume",
     "__version__",
     "adapt_cues",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from napari_agglo.errors import InvalidInput
 
@@ -68,7 +68,7 @@ class WorkClock:
         return cls._compiled + (time.perf_counter() - cls._since if cls._depth else 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Progress:
     """State of a stage: `done` of `total` steps.
 
@@ -78,11 +78,25 @@ class Progress:
         The name of the stage, such as "graph".
     done, total : int
         The steps of the stage that are done, and all of them.
+    share : float, optional
+        The share of the whole work that is done, 0 to 1, where the stage is a part of a longer one.
+    seconds_left : float, optional
+        An estimate of the remaining time, once there is one.
+    detail : str
+        Further figures in words, such as "epoch 2, 5,000 examples".
+
+    Examples
+    --------
+    >>> Progress("graph", 1, 2).whole, Progress("fit", 1, 2, share=0.9).whole
+    (0.5, 0.9)
     """
 
     stage: str
     done: int
     total: int
+    share: float | None = None
+    seconds_left: float | None = None
+    detail: str = ""
 
     @property
     def fraction(self) -> float:
@@ -91,8 +105,13 @@ class Progress:
 
     @property
     def whole(self) -> float:
-        """Share of the whole work that is done, 0 to 1."""
-        return self.fraction
+        """Share of the whole work that is done, or of the stage where that is all, 0 to 1."""
+        return self.fraction if self.share is None else self.share
+
+    def __repr__(self) -> str:
+        given = ((one.name, getattr(self, one.name), one.default) for one in fields(self))
+        words = (f"{name}={value!r}" for name, value, default in given if value != default)
+        return f"Progress({', '.join(words)})"
 
     def part(self, begin: float, end: float, stage: str = "") -> Progress:
         """Return this state as a part, from `begin` to `end`, of a longer work.
@@ -165,48 +184,3 @@ def part_of(
         progress(Progress(state.stage, latest, state.total))
 
     return forward
-
-
-@dataclass(frozen=True)
-class TrainingProgress(Progress):
-    """State of a training: `done` of `total` steps of a `stage` of an `epoch`.
-
-    Parameters
-    ----------
-    stage : str
-        The name of the stage, such as "graph".
-    done, total : int
-        The steps of the stage that are done, and all of them.
-    epoch : int
-        The epoch, counted from 1.
-    examples : int
-        The number of examples so far.
-    share : float
-        The share of the whole training that is done, 0 to 1.
-    seconds_left : float or None
-        An estimate, once there is one.
-    """
-
-    epoch: int
-    examples: int
-    share: float  # of the whole training, 0 to 1
-    seconds_left: float | None  # an estimate, once there is one
-
-    @property
-    def whole(self) -> float:
-        """Share of the whole training that is done, 0 to 1."""
-        return self.share
-
-
-@dataclass(frozen=True)
-class BlockProgress(Progress):
-    """State of a block-wise run: `done` of `total` blocks of a `stage`."""
-
-    voxels_per_second: float  # of this stage; 0 where its tasks are not blocks
-    seconds_left: float | None  # of this stage: an estimate, once there is one
-    share: float | None = None  # of the whole run, 0 to 1, where it is known
-
-    @property
-    def whole(self) -> float:
-        """Share of the whole run that is done, or of the stage if that is not known."""
-        return self.fraction if self.share is None else self.share

@@ -12,10 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import (
-    BlockProgress,
     Progress,
     ProgressCallback,
-    TrainingProgress,
     part_of,
 )
 from napari_agglo.cli._messages import describe, option_of
@@ -177,25 +175,16 @@ def one_work(progress: ProgressCallback | None, stages: Stages) -> ProgressCallb
             progress(state)
             return
         highest = max(highest, (before + share * state.whole) / total)
-        if isinstance(state, BlockProgress):
-            progress(replace(state, share=highest))
-        else:
-            progress(Progress(state.stage, round(1000 * highest), 1000))
+        progress(replace(state, share=highest))
 
     return show
 
 
 def _progress_text(progress: Progress) -> str:
     text = f"{progress.stage} {100 * progress.whole:3.0f} %"
-    if isinstance(progress, BlockProgress):
-        text = f"{progress.stage} {progress.done}/{progress.total}"
-        if progress.share is not None:
-            text += f", {100 * progress.share:.0f} % of all"
-        if progress.voxels_per_second:
-            text += f", {progress.voxels_per_second / 1e6:.1f} Mvoxel/s"
-        if progress.seconds_left is not None:
-            text += f", about {progress.seconds_left:.0f} s left"
-    if isinstance(progress, TrainingProgress) and progress.seconds_left is not None:
+    if progress.detail:
+        text += f", {progress.detail}"
+    if progress.seconds_left is not None:
         text += f", about {progress.seconds_left:.0f} s left"
     return text
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from napari_agglo._progress import (
     Progress,
     ProgressCallback,
-    TrainingProgress,
     WorkClock,
     check_progress,
 )
@@ -184,8 +183,11 @@ class _Steps:
         self._latest: Progress | None = None
         self._share = 0.0
 
-    def step(self, words: str, size: float) -> ProgressCallback | None:
-        """Return the callback of the next step, of a share `size` of the total."""
+    def step(self, words: str, size: float, *, name_stages: bool = True) -> ProgressCallback | None:
+        """Return the callback of the next step, of a share `size` of the total.
+
+        The words follow the name of each stage of the step, unless `name_stages` is false.
+        """
         if self.progress is None:
             return None
         begin, self.done = self.done, self.done + size
@@ -196,11 +198,8 @@ class _Steps:
             share = self._share
             spent = self._clock.seconds()
             left = spent * (1 - share) / share if share > 0.02 else None
-            if isinstance(inner, TrainingProgress):
-                stage = f"{inner.stage} {words}"
-                self._latest = replace(inner, stage=stage, share=share, seconds_left=left)
-            else:
-                self._latest = Progress(words, round(_BAR * share), _BAR)
+            stage = f"{inner.stage} {words}" if name_stages else words
+            self._latest = replace(inner, stage=stage, share=share, seconds_left=left)
             assert self.progress is not None
             self.progress(self._latest)
 
@@ -246,7 +245,7 @@ def hold_out(
         the epoch, and false merge and false split at 0.5 on the held-out part.
     progress : callable, optional
         Called several times a second with a `Progress` over all the work, of a training a
-        `TrainingProgress`; raise `Cancelled` in it to stop.
+        `Progress`; raise `Cancelled` in it to stop.
 
     Returns
     -------
@@ -319,7 +318,7 @@ def _validate(
                     each_epoch=_epoch_errors(fold, each_epoch, steps),
                     progress=steps.step(words, size - _TEST),
                 )
-            forward = steps.step(f"testing {name} on the held-out part", _TEST)
+            forward = steps.step(f"testing {name} on the held-out part", _TEST, name_stages=False)
             for on, (graph, golds) in zip(fold.names, fold.test, strict=True):
                 tree = merge_tree(graph, as_policy(policy, seed), progress=forward)
                 curve = vi_curve(tree, golds, progress=forward)

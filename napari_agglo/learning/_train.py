@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba.core.event import Listener, register
 
-from napari_agglo._progress import ProgressCallback, TrainingProgress, WorkClock, check_progress
+from napari_agglo._progress import Progress, ProgressCallback, WorkClock, check_progress
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.features import FeatureMap, feature_map
 from napari_agglo.graph import RegionGraph
@@ -243,7 +243,7 @@ def train(
         Called with the number of each epoch (0 is flat) and the policy of the epochs so far, e.g.
         to plot the error. All but the last have fewer trees; see `ForestSettings`.
     progress : callable, optional
-        Called several times a second with a `TrainingProgress`; raise `Cancelled` in it to stop.
+        Called several times a second with a `Progress`; raise `Cancelled` in it to stop.
 
     Returns
     -------
@@ -457,4 +457,5 @@ class _Training:
         )
         spent = self._clock.seconds()
         left = spent * (1 - part) / part if part > 0.02 else None
-        self.progress(TrainingProgress(stage, done, total, epoch, examples, part, left))
+        detail = f"epoch {epoch}, {examples:,} examples"
+        self.progress(Progress(stage, done, total, part, left, detail))

@@ -18,7 +18,7 @@ from psygnal import Signal
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QProgressBar, QWidget
 
-from napari_agglo._progress import Progress, ProgressCallback, TrainingProgress, WorkClock
+from napari_agglo._progress import Progress, ProgressCallback, WorkClock
 from napari_agglo._registry import declared_entry_points
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
@@ -102,7 +102,7 @@ class Job:
         if latest is None or (latest is self._shown and compiling == self.compiling):
             return
         self._shown, self.compiling = latest, compiling
-        self._bar.n = round(_STEPS * share(latest))
+        self._bar.n = round(_STEPS * latest.whole)
         self._bar.refresh()
         if self.running:
             self._bar.set_description(f"{self.title}: {text_of(latest, compiling)}")
@@ -258,11 +258,6 @@ class _Switching:
             sys.setswitchinterval(cls._before)
 
 
-def share(progress: Progress) -> float:
-    """Return the share of the whole that is done, 0 to 1."""
-    return progress.share if isinstance(progress, TrainingProgress) else progress.fraction
-
-
 def text_of(progress: Progress, compiling: bool = False) -> str:
     """Return progress as text.
 
@@ -270,18 +265,16 @@ def text_of(progress: Progress, compiling: bool = False) -> str:
     --------
     >>> text_of(Progress("graph", 1, 2))
     'graph, 50%'
-    >>> text_of(TrainingProgress("fit", 1, 2, 1, 70, 0.25, 90.0))
-    'epoch 1, fit, 70 examples, about 2 min left'
-    >>> text_of(TrainingProgress("fit", 1, 2, 1, 70, 0.25, 90.0), compiling=True)
+    >>> text_of(Progress("fit", 1, 2, 0.25, 90.0, "epoch 1, 70 examples"))
+    'fit, epoch 1, 70 examples, about 2 min left'
+    >>> text_of(Progress("fit", 1, 2), compiling=True)
     'fit: compiling (first run only)'
     """
     if compiling:
         return f"{progress.stage}: compiling (first run only)"
-    if not isinstance(progress, TrainingProgress):
-        return f"{progress.stage}, {progress.fraction:.0%}"
     left = progress.seconds_left
     rest = "" if left is None else f", {duration(left)} left"
-    return f"epoch {progress.epoch}, {progress.stage}, {progress.examples:,} examples{rest}"
+    return f"{progress.stage}, {progress.detail or f'{progress.whole:.0%}'}{rest}"
 
 
 def duration(seconds: float) -> str:
@@ -377,6 +370,6 @@ class RunRow(QWidget):
         self._watched = job
 
     def _show(self, progress: Progress) -> None:
-        self.bar.setValue(round(_STEPS * share(progress)))
+        self.bar.setValue(round(_STEPS * progress.whole))
         job = self._watched
         self.progress.setText(text_of(progress, job is not None and job.compiling))

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from napari_agglo import Progress, TrainingProgress, superpixels
-from napari_agglo._progress import BlockProgress
+from napari_agglo import Progress, superpixels
 from napari_agglo.cli import _terminal, main
 from napari_agglo.cli._terminal import _progress_text, one_work
 
@@ -62,7 +61,7 @@ def test_the_line_is_removed_before_an_error_is_told(monkeypatch, oversegment):
 
 def test_a_training_is_one_bar(monkeypatch, oversegment):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    oversegment([TrainingProgress("fit", 9, 10, 1, 100, 0.25, 12.4)])
+    oversegment([Progress("fit", 9, 10, 0.25, 12.4)])
     assert "fit  25 %, about 12 s left" in sys.stderr.getvalue()
 
 
@@ -155,12 +154,12 @@ def test_stages_that_are_not_expected_leave_the_progress_where_it_is():
         ("agglomerate", 0), ("agglomerate", 2),
     ):  # fmt: skip
         show(Progress(stage, done, 2))
-    assert [state.whole for state in states] == [0.5, 0.125, 0.125, 0.312, 0.5, 0.5, 1.0]
+    assert [state.whole for state in states] == [0.5, 0.125, 0.125, 0.3125, 0.5, 0.5, 1.0]
 
 
 def test_a_block_wise_run_has_its_rate_and_its_share_of_all():
     states = []
     show = one_work(states.append, [("cut", 3), ("labels", 1)])
-    show(BlockProgress("labels", 1, 2, 3e6, 4.0))
+    show(Progress("labels", 1, 2, None, 4.0, "1/2, 3.0 Mvoxel/s"))
     assert states[0].share == states[0].whole == 0.875
-    assert _progress_text(states[0]) == ("labels 1/2, 88 % of all, 3.0 Mvoxel/s, about 4 s left")
+    assert _progress_text(states[0]) == "labels  88 %, 1/2, 3.0 Mvoxel/s, about 4 s left"

@@ -126,7 +126,7 @@ def prepare(
 
         def report_part(inner: Progress, k: int = k, name: str = choice.name) -> None:
             total = 1000 * len(choices)
-            done = 1000 * k + round(999 * getattr(inner, "share", inner.fraction))
+            done = 1000 * k + round(999 * inner.whole)
             progress(Progress(f"{name}: {inner.stage}", done, total))
 
         sources.append(_prepare_one(choice, shared, report_part))

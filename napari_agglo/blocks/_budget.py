@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,12 +17,13 @@ from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._stores import check_alignment
 from napari_agglo.blocks._tables import rows_of_a_piece
-from napari_agglo.errors import InvalidInput, SetOption, check_whole
+from napari_agglo.errors import InvalidInput, SetOption, check_whole, is_whole
 from napari_agglo.volumes._volume import available_memory
 
 _LONGEST = 1024  # side of a block of a volume
 _SMALL = 1 << 21  # voxels that are not divided only so that no thread is idle
 _CHOICES = 20_000  # shapes of blocks that are compared
+_SIZE = re.compile(r"(\d+\.?\d*|\.\d+)\s*([kmgt]?)(i?)b?")
 # Bytes of the Python process with all libraries loaded: measured, docs/scale.md.
 BASE = 350_000_000
 # Peak bytes for a voxel of a block with its halo, beside the voxels that are read: measured there.
@@ -82,19 +84,101 @@ def graph_bytes(plan: Plan, regions: int, boundaries: int) -> int:
     return rows * (2 if needs_rows else 1) + boundaries * 48 + loop
 
 
-def check_memory(plan: Plan, regions: int, boundaries: int) -> None:
-    """Refuse a graph whose agglomeration does not fit in the budget, with figures."""
-    needed = BASE + graph_bytes(plan, regions, boundaries)
+def check_memory(plan: Plan, regions: int, boundaries: int, others: int = 0) -> None:
+    """Refuse a graph whose agglomeration does not fit in the budget, with figures.
+
+    `others` is the number of worker processes of the run on this machine.
+    """
+    needed = (1 + others) * BASE + graph_bytes(plan, regions, boundaries)
     if needed > plan.memory:
+        beside = f" with {others} worker processes" if others else ""
         raise InvalidInput(
             f"the agglomeration of {regions} superpixels with {boundaries} boundaries needs about "
-            f"{needed / 1e9:.1f} GB, and `memory` is {plan.memory / 1e9:.1f} GB",
+            f"{_gb(needed)}{beside}, and `memory` is {_gb(plan.memory)}",
             argument="memory",
             remedy=(
-                SetOption("memory", needed, when="and plan again"),
+                SetOption("memory", size_text(needed), when="and plan again"),
                 SetOption("hierarchical", True, when="with the mean policy"),
             ),
         )
+
+
+def tasks_that_fit(plan: Plan, task_bytes: int, processes: int = 1) -> int:
+    """Return how many tasks fit in the budget at a time, in so many processes."""
+    return max(0, plan.memory - processes * BASE) // max(task_bytes, 1)
+
+
+def best_processes(
+    plan: Plan, task_bytes: int, threads: Sequence[int], own: int = 0
+) -> tuple[int, int]:
+    """Return how many of the worker processes on this machine to use, and their tasks at a time.
+
+    They are the fewest that do the most tasks within the budget, beside the process that schedules
+    them, which may have `own` threads for tasks. `threads` are those of each worker process.
+    """
+    most = [own, *threads]
+    choices = [
+        (min(sum(most[: n + 1]), tasks_that_fit(plan, task_bytes, n + 1)), -n)
+        for n in range(len(threads) + 1)
+    ]
+    tasks, n = max(choices)
+    return -n, tasks
+
+
+def processes_that_fit(plan: Plan, wanted: int) -> int:
+    """Return how many worker processes on this machine can do a block each within the budget.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan.
+    wanted : int
+        The most to return.
+
+    Returns
+    -------
+    int
+        From 1 to `wanted`; a budget that is too small for one is refused.
+    """
+    check_whole("wanted", wanted, 1)
+    each = block_bytes(plan, plan.block)
+    n, tasks = best_processes(plan, each, [1] * wanted)
+    if not tasks:
+        raise no_room(plan, each)
+    return n
+
+
+def no_room(plan: Plan, task_bytes: int) -> InvalidInput:
+    """Return the refusal of worker processes on this machine, with figures."""
+    needed = 2 * BASE + task_bytes
+    return InvalidInput(
+        f"a worker process on this machine needs about {_gb(needed)} for a task, with the process "
+        f"that schedules it, and `memory` is {_gb(plan.memory)}",
+        argument="client",
+        remedy=(
+            "leave it out: threads of one process need less",
+            SetOption("memory", size_text(needed), when="and plan again"),
+        ),
+    )
+
+
+def check_workers(plan: Plan, workers: int) -> int:
+    """Refuse more blocks at a time than fit in the budget, with figures."""
+    check_whole("workers", workers, 1)
+    each = block_bytes(plan, plan.block)
+    fitting = max(1, tasks_that_fit(plan, each))
+    if workers > fitting:
+        needed = BASE + workers * each
+        raise InvalidInput(
+            f"{workers} blocks at a time need about {_gb(needed)}, and `memory` is "
+            f"{_gb(plan.memory)}",
+            argument="workers",
+            remedy=(
+                SetOption("workers", fitting),
+                SetOption("memory", size_text(needed), when="and plan again"),
+            ),
+        )
+    return workers
 
 
 def reduction_bytes(plan: Plan, tables: Sequence[tuple[int, int]]) -> int:
@@ -116,23 +200,23 @@ def reduction_bytes(plan: Plan, tables: Sequence[tuple[int, int]]) -> int:
     return regions * (32 + 16 * layout.ndim) + boundaries * 48 + (len(tables) + 3) * piece
 
 
-def reductions_at_a_time(plan: Plan, tasks: Sequence[Sequence[tuple[int, int]]]) -> int:
-    """Return how many tasks of a reduction run at a time; refuse one that does not fit.
+def largest_reduction(plan: Plan, tasks: Sequence[Sequence[tuple[int, int]]]) -> int:
+    """Return the memory of the largest task of a reduction; refuse one that does not fit.
 
     Each task is given by the sizes of its tables; see `reduction_bytes`.
     """
     most = max((reduction_bytes(plan, tables) for tables in tasks), default=0)
     if BASE + most > plan.memory:
         raise InvalidInput(
-            f"the tables of a group of blocks need about {(BASE + most) / 1e9:.1f} GB when they "
-            f"are added, and `memory` is {plan.memory / 1e9:.1f} GB",
+            f"the tables of a group of blocks need about {_gb(BASE + most)} when they are added, "
+            f"and `memory` is {_gb(plan.memory)}",
             argument="memory",
             remedy=(
-                SetOption("memory", BASE + most, when="and plan again"),
+                SetOption("memory", size_text(BASE + most), when="and plan again"),
                 "take larger superpixels",
             ),
         )
-    return (plan.memory - BASE) // max(most, 1)
+    return most
 
 
 def _assumed_reduction(plan: Plan) -> int:
@@ -163,14 +247,15 @@ def estimate(plan: Plan) -> Estimate:
         workers=plan.workers,
         read_bytes=voxels * plan.bytes_per_voxel,
         written_bytes=voxels * labels * (2 if plan.superpixels is None else 1),
-        block_bytes=_block_bytes(plan, plan.block),
+        block_bytes=block_bytes(plan, plan.block),
         graph_bytes=graph_bytes(plan, regions, BOUNDARIES_A_SUPERPIXEL * regions),
         reduction_bytes=_assumed_reduction(plan),
         minutes=seconds / 60 / plan.workers,
     )
 
 
-def _block_bytes(plan: Plan, block: Sequence[int]) -> int:
+def block_bytes(plan: Plan, block: Sequence[int]) -> int:
+    """Return the memory of a task on a block of these sides, beside that of its process."""
     core = math.prod(block)
     cues = sum(np.dtype(cue.dtype).itemsize for cue in plan.cues.values()) + 2 * len(plan.predicted)
     if plan.affinities is not None:  # channels, bytes of them, and those at faces
@@ -191,10 +276,49 @@ def _block_bytes(plan: Plan, block: Sequence[int]) -> int:
     return most
 
 
-def budget(memory: int | None) -> int:
+def budget(memory: int | str | None) -> int:
+    """Return a budget in bytes; by default half of the free memory."""
     if memory is None:
         return max(2 * BASE, (available_memory() or 4 * 10**9) // 2)
-    return check_whole("memory", memory, 2 * BASE)
+    number = memory_bytes(memory)
+    if number is None or number < 2 * BASE:
+        raise InvalidInput(
+            f"`memory` must be {size_text(2 * BASE)} or more, or its bytes, got {memory!r}",
+            argument="memory",
+            remedy=(SetOption("memory", "4GB"), "leave it out"),
+        )
+    return number
+
+
+def memory_bytes(memory: object) -> int | None:
+    """Return the bytes of ``4GB``, ``500 MB``, ``2GiB`` or a whole number; None of anything else.
+
+    Examples
+    --------
+    >>> memory_bytes("1.5GB"), memory_bytes(700), memory_bytes("much")
+    (1500000000, 700, None)
+    """
+    found = _SIZE.fullmatch(str(memory).strip().lower())
+    if found is None or not (isinstance(memory, str) or is_whole(memory)):
+        return None
+    base = 1024 if found[3] else 1000
+    return int(float(found[1]) * base ** " kmgt".index(found[2] or " "))
+
+
+def size_text(number: int) -> str:
+    """Return a number of bytes as `memory` takes it, rounded up to a tenth of a GB.
+
+    Examples
+    --------
+    >>> size_text(2_100_000_001), size_text(4 * 10**9)
+    ('2.2GB', '4GB')
+    """
+    tenths = -(-number // 10**8)
+    return f"{tenths / 10:g}GB"
+
+
+def _gb(number: int) -> str:
+    return f"{number / 1e9:.1f} GB"
 
 
 def sized(
@@ -211,19 +335,19 @@ def sized(
         _, sides, threads = min((*_best_block(plan, room // n, n), n) for n in most)
     else:
         sides = check_sides("block", block, plan.shape)
-        fitting = max(1, room // max(1, _block_bytes(plan, sides)))
+        fitting = max(1, room // max(1, block_bytes(plan, sides)))
         threads = min(threads, fitting) if workers is None else threads
     plan = replace(plan, block=sides, workers=threads)
     parts = chunk_sides(sides) if chunks is None else check_sides("chunks", chunks, plan.shape)
     check_alignment(sides, parts)
     plan = replace(plan, chunks=parts)
-    needed = BASE + threads * _block_bytes(plan, sides)
+    needed = BASE + threads * block_bytes(plan, sides)
     if needed > plan.memory:
         raise InvalidInput(
             f"{threads} blocks of {'x'.join(map(str, sides))} voxels at a time need about "
-            f"{needed / 1e9:.1f} GB, and `memory` is {plan.memory / 1e9:.1f} GB",
+            f"{_gb(needed)}, and `memory` is {_gb(plan.memory)}",
             argument="memory",
-            remedy=(SetOption("memory", needed), "leave `block` and `workers` out"),
+            remedy=(SetOption("memory", size_text(needed)), "leave `block` and `workers` out"),
         )
     return plan
 
@@ -243,7 +367,7 @@ def _best_block(plan: Plan, room: int, threads: int) -> tuple[float, tuple[int, 
     best: tuple[float, int, tuple[int, ...]] | None = None
     smallest = tuple(sides[-1] for sides in each)
     for sides in itertools.product(*each):
-        fits = _block_bytes(plan, sides) <= room
+        fits = block_bytes(plan, sides) <= room
         if not fits and sides != smallest:
             continue
         counts = [-(-n // side) for n, side in zip(plan.shape, sides, strict=True)]

@@ -17,9 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from napari_agglo._progress import BlockProgress, Progress, ProgressCallback, check_progress
+from napari_agglo._progress import Progress, ProgressCallback, check_progress
 from napari_agglo.blocks._block_grid import reduced_tasks
-from napari_agglo.blocks._budget import reductions_at_a_time
+from napari_agglo.blocks._budget import (
+    block_bytes,
+    check_workers,
+    largest_reduction,
+    tasks_that_fit,
+)
+from napari_agglo.blocks._dask_client import Workers
 from napari_agglo.blocks._markers import (
     failure_log,
     locked,
@@ -43,16 +49,18 @@ Result = dict[str, Any]
 
 
 def run_task(
-    folder: str, stage: str, index: int, progress: ProgressCallback | None = None
+    folder: str, stage: str, index: int, progress: ProgressCallback | None = None, others: int = 0
 ) -> Result:
     """Do one task, unless its marker is there; never raise but for a cancel.
+
+    `others` is the number of worker processes on this machine that share the budget.
 
     Returns
     -------
     dict
         ``{"failed": message}``, ``{"redo": tasks}``, or the notes of the marker.
     """
-    job = Job(Path(folder), read_plan(Path(folder)))
+    job = Job(Path(folder), read_plan(Path(folder)), others)
     task = next(one for one in stages_of(job.plan) if one.name == stage)
     done = read_marker(job, stage, index)
     if done is not None:
@@ -133,9 +141,12 @@ def run(
     folder : path
         A results folder that `plan` made.
     workers : int, optional
-        Threads; by default those of the plan, which the memory budget allows.
+        Threads, by default those of the plan; more than its memory budget allows are refused. With
+        a client, the most tasks at a time.
     client : dask.distributed.Client, optional
         Its workers do the tasks instead of threads here; they must see the folder and the inputs.
+        The budget is that of all processes on this machine together, and of each worker process on
+        others: workers that it does not allow are not used.
     part : (int, int), optional
         ``(i, n)``, i from 1 to n: do only every n-th task of one stage, for array jobs. Tasks that
         are done once for the whole volume belong to the first part.
@@ -144,7 +155,7 @@ def run(
     block : int, optional
         Do only this task of `stage`, even if it is done.
     progress : callable, optional
-        Called with a `BlockProgress`; raise `Cancelled` in it to stop. What is done stays done.
+        Called with a `Progress`; raise `Cancelled` in it to stop. What is done stays done.
 
     Returns
     -------
@@ -172,6 +183,10 @@ def run(
                 "`block` is a task of one stage", argument="stage", remedy="name the stage too"
             )
         check_whole("block", block, 0, only.tasks - 1)
+    if workers is not None:
+        workers = check_workers(plan, workers) if client is None else check_whole(
+            "workers", workers, 1
+        )  # fmt: skip
     for name, source in plan.sources().items():
         source.check(name)
     result = Run(place)
@@ -197,7 +212,7 @@ class _Runner:
         self._stages = stages
         self._result = result
         self._progress = progress
-        self._client = client
+        self._client = None if client is None else Workers(client, job.plan, workers)
         self._part = part
         self._workers = workers or job.plan.workers
         self._repeats: dict[tuple[str, int], int] = {}
@@ -275,34 +290,50 @@ class _Runner:
     ) -> Iterator[tuple[int, Result]]:
         if stage.tasks == 1 or (self._client is None and len(left) == 1):
             for index in left:
-                notes = run_task(str(self._job.folder), stage.name, index, count.inner)
+                others = 0 if self._client is None else self._client.others
+                notes = run_task(str(self._job.folder), stage.name, index, count.inner, others)
                 count.add(index)
                 yield index, notes
         elif self._client is not None:
-            yield from _by_client(
-                self._client, self._at_a_time(stage, left), str(self._job.folder), stage.name,
-                left, count,
-            )  # fmt: skip
+            yield from self._by_client(self._client, stage, left, count)
         else:
-            workers = min(self._workers, self._at_a_time(stage, left) or self._workers)
+            fitting = tasks_that_fit(self._job.plan, self._task_bytes(stage, left))
+            workers = min(self._workers, max(1, fitting))
             yield from _by_threads(workers, str(self._job.folder), stage.name, left, count)
 
-    def _at_a_time(self, stage: Stage, left: list[int]) -> int | None:
-        """Return how many tasks of a stage a process may do at a time; None if all threads may.
+    def _by_client(
+        self, workers: Workers, stage: Stage, left: list[int], count: _Count
+    ) -> Iterator[tuple[int, Result]]:
+        folder = str(self._job.folder)
+        try:
+            for index, result in workers.results(
+                run_task, left, lambda index: (folder, stage.name, index), stage.name,
+                self._task_bytes(stage, left), count.stop.is_set,
+            ):  # fmt: skip
+                if isinstance(result, Exception):
+                    message = f"{type(result).__name__}: {result}"
+                    yield index, {"failed": message, "fatal": False}
+                else:
+                    yield index, result
+                count.add(index)
+        finally:
+            count.stop.set()
 
-        Blocks of the volume are planned so that all threads may do one. Tables that are added have
-        rows that no plan knows.
+    def _task_bytes(self, stage: Stage, left: list[int]) -> int:
+        """Return the memory of the largest task of a stage.
+
+        Tables that are added have rows that no plan knows.
         """
         name, _, level = stage.name.partition("-")
-        if name != "reduce":
-            return None
         job = self._job
+        if name != "reduce":
+            return block_bytes(job.plan, job.plan.block)
         tasks = []
         for index in left:
             markers = [read_marker(job, *one) for one in reduced_tasks(job.grid, int(level), index)]
             sizes = [(one["regions"], one["boundaries"]) for one in markers if one is not None]
             tasks.append(sizes)
-        return reductions_at_a_time(job.plan, tasks)
+        return largest_reduction(job.plan, tasks)
 
     def _forget(self, tasks: Iterable[tuple[str, int]]) -> int:
         """Remove the markers of damaged results; return the first stage to do again."""
@@ -333,6 +364,7 @@ class _Count:
         self._job, self._stage, self._progress = job, stage, progress
         self._total, self._done = stage.tasks, stage.tasks - len(left)
         self._todo, self._finished, self._voxels = len(left), 0, 0
+        self._inside = 0.0  # share of the task of a stage of one
         self._began = self._last = time.monotonic()
         self._lock = threading.Lock()
 
@@ -350,9 +382,9 @@ class _Count:
         if self.stop.is_set():
             raise Cancelled("Cancelled.")
         if time.monotonic() - self._last >= _PAUSE:
-            self._tell(inside.whole if self._stage.tasks == 1 else 0.0)
+            self._tell(inside.whole if self._total == 1 else 0.0)
 
-    def _tell(self, share: float = 0.0) -> None:
+    def _tell(self, inside: float = 0.0) -> None:
         if self._progress is None:
             return
         with self._lock:
@@ -362,13 +394,14 @@ class _Count:
             left = (
                 (self._todo - self._finished) * spent / self._finished if self._finished else None
             )
-            state = BlockProgress(
-                self._stage.name,
-                self._done if share == 0.0 else round(1000 * share),
-                self._total if share == 0.0 else 1000,
-                rate,
-                left,
-            )
+            detail = f"{self._done}/{self._total}"
+            if rate:
+                detail += f", {rate / 1e6:.1f} Mvoxel/s"
+            done, total = self._done, self._total
+            if total == 1:  # its task may have several parts, each from 0 to 1: never go back
+                self._inside = 1.0 if done else max(self._inside, inside)
+                done, total = round(1000 * self._inside), 1000
+            state = Progress(self._stage.name, done, total, seconds_left=left, detail=detail)
             try:
                 self._progress(state)
             except BaseException as error:
@@ -413,49 +446,3 @@ def _by_threads(
     if count.error is not None:
         raise count.error
     yield from results
-
-
-def _by_client(
-    client: Any, most: int | None, folder: str, stage: str, left: list[int], count: _Count
-) -> Iterator[tuple[int, Result]]:
-    """Do tasks by the workers of a client, some more at a time than there are threads.
-
-    `most` is how many a worker may do at a time, if that is limited.
-    """
-    from distributed import as_completed
-
-    rest = iter(left)
-    threads = list(client.nthreads().values())
-    at_a_time = 2 * sum(threads)
-    if most is not None:
-        at_a_time = min(at_a_time, most * len(threads))
-    running: Any = as_completed()
-    numbers: dict[Any, int] = {}
-
-    def submit() -> None:
-        index = next(rest, None)
-        if index is not None and not count.stop.is_set():
-            future = client.submit(
-                run_task, folder, stage, index, key=f"{stage}-{index}-{time.monotonic_ns()}"
-            )
-            numbers[future.key] = index
-            running.add(future)
-
-    for _ in range(max(1, at_a_time)):
-        submit()
-    try:
-        for future in running:
-            index = numbers.pop(future.key)
-            try:
-                notes: Result = future.result()
-            except Exception as error:  # the worker died too often, or cannot load the package
-                notes = {"failed": f"{type(error).__name__}: {error}", "fatal": False}
-            future.release()
-            del future
-            yield index, notes
-            count.add(index)
-            submit()
-    finally:
-        count.stop.set()
-        if numbers:  # an error, or a cancel: what waits is not begun
-            client.cancel(list(running.futures), force=True)

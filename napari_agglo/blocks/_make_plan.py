@@ -75,7 +75,7 @@ def make_plan(
     block: Sequence[int] | int | None = None,
     chunks: Sequence[int] | int | None = None,
     shards: bool = False,
-    memory: int | None = None,
+    memory: int | str | None = None,
     workers: int | None = None,
     pyramid: bool = True,
     version: str = "0.5",
@@ -124,8 +124,10 @@ def make_plan(
     chunks, shards : optional
         Voxels of a chunk of the stores that are written, which must divide `block`; whether each
         block is one shard, that is one file.
-    memory : int, optional
-        Bytes that the process may take; by default half of those that are free.
+    memory : int or str, optional
+        Bytes, or a text such as "4GB", by default half of the free memory: what all processes of a
+        run on one machine may take together. Workers of a client on other machines may take as
+        much each.
     workers : int, optional
         Blocks at a time; by default one for each core, or as many as `memory` allows.
     pyramid : bool

@@ -63,10 +63,11 @@ class Redo(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A results folder and its plan."""
+    """A results folder and its plan; `others` are worker processes that share its budget."""
 
     folder: Path
     plan: Plan
+    others: int = 0
 
     @property
     def grid(self) -> Grid:

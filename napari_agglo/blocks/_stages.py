@@ -310,7 +310,7 @@ def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
                 argument="superpixels",
                 remedy="use larger superpixels, or a crop",
             )
-        check_memory(job.plan, n, total.n_boundaries)
+        check_memory(job.plan, n, total.n_boundaries, job.others)
         sizes = stream_graph(
             total, job.plan.layout, lambda name, rows: job.save(f"graph/{prefix}{name}", rows)
         )
@@ -327,7 +327,7 @@ def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     graph = job.graph("rest_" if job.plan.hierarchical else "")
-    check_memory(job.plan, graph.n_regions, graph.n_boundaries)
+    check_memory(job.plan, graph.n_regions, graph.n_boundaries, job.others)
     if job.plan.approximate:  # what is left is no graph of superpixels, as those of a training
         made = merge_greedily(graph, load_policy(job.folder / POLICY), progress=progress)
         merges: list[Any] = [made.winners, made.losers, made.priorities]

@@ -87,7 +87,15 @@ class DiskLabels:
     @property
     def levels(self) -> list[DiskLabels]:
         """The image and its coarser levels, with what is painted on it now."""
-        return [self.view(), *(_Level(self, data) for data in self._coarser)]
+        return [self.view(), *map(self._level, self._coarser)]
+
+    def _level(self, data: Any) -> DiskLabels:
+        """Return a coarser level: a voxel on a painted box has the id in the middle of it."""
+        level = DiskLabels(data, self._ids, self._painted)
+        for axis, (n, whole) in enumerate(zip(level.shape, self.shape, strict=True)):
+            factor = max(1, round(whole / max(1, n)))
+            level._places[axis] = np.minimum(np.arange(n) * factor + factor // 2, whole - 1)
+        return level
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -126,16 +134,6 @@ class DiskLabels:
 
     def __repr__(self) -> str:
         return f"DiskLabels(shape={self.shape}, {len(self._ids) - 1} labels)"
-
-
-class _Level(DiskLabels):
-    """A coarser level of an image: a voxel on a painted box has the id in the middle of it."""
-
-    def __init__(self, fine: DiskLabels, data: Any) -> None:
-        super().__init__(data, fine._ids, fine._painted)
-        for axis, (n, whole) in enumerate(zip(self.shape, fine.shape, strict=True)):
-            factor = max(1, round(whole / max(1, n)))
-            self._places[axis] = np.minimum(np.arange(n) * factor + factor // 2, whole - 1)
 
 
 def _keys(index: Any, shape: tuple[int, ...]) -> list[Any]:

@@ -55,7 +55,7 @@ def volumes(draw):
 
 
 @given(volumes(), st.booleans(), st.sampled_from(["all", "mean"]), st.integers(1, 3))
-@examples(60, few=8, deadline=None)
+@examples(60, few=5, deadline=None)
 def test_blocks_give_what_the_whole_gives(volume, dams, statistics, workers):
     labels, cues, block = volume
     graph = agglo.region_graph(

@@ -115,7 +115,14 @@ def test_tables_of_a_run_that_goes_on_are_needed(place, expected):
     assert content(folder) == expected
 
 
-@pytest.mark.parametrize("damage", ["cut short", "one byte", "removed", "chunk", "array"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "one byte",
+        "chunk",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("cut short", "removed", "array")),
+    ],
+)
 def test_damage_is_found_and_only_that_block_done_again(place, expected, damage):
     folder = place / "result"
     blocks.run(folder, stage="cut")

@@ -66,6 +66,51 @@ def test_the_dashboard_of_a_client_is_named(run, tmp_path, monkeypatch):
     assert closed == ["tcp://127.0.0.1:8786"]
 
 
+def test_no_more_processes_are_started_than_the_budget_allows(run, refused, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    tifffile.imwrite(tmp_path / "b.tif", agglo.sample("neuropil2d").cues["boundary"][:40, :40])
+    words = ("--cues", tmp_path / "b.tif", "--memory", "2GB")
+    assert run("blocks", "plan", tmp_path / "r", *words)[0] == 0
+    assert run("blocks", "run", tmp_path / "r", "-q")[0] == 0
+    started = []
+
+    class Cluster:
+        """A cluster, or a client of one, that starts nothing."""
+
+        dashboard_link = ""
+
+        def __init__(self, *cluster, **options):
+            started.extend(options.values())
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(distributed, "LocalCluster", Cluster)
+    monkeypatch.setattr(distributed, "Client", Cluster)
+    client = ("blocks", "run", tmp_path / "r", "--client", "local:3")
+    _, _, messages = run(*client)
+    assert (started[0], "processes" in messages) == (3, False)
+    # Three processes take 350 MB each beside their blocks.
+    monkeypatch.setattr("napari_agglo.blocks._budget.block_bytes", lambda plan, block: 400_000_000)
+    started.clear()
+    _, _, messages = run(*client)
+    assert (started[0], "2 of 3 processes are started" in messages) == (2, True)
+    monkeypatch.setattr("napari_agglo.blocks._budget.block_bytes", lambda plan, block: 10**10)
+    message = refused(*client)
+    assert (message.argument, "10.7 GB" in message) == ("client", True)
+
+
+def test_the_plan_says_whose_memory_the_budget_is(run, refused, tmp_path):
+    tifffile.imwrite(tmp_path / "b.tif", np.zeros((20, 20), np.float32))
+    words = ("blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif", "--dry-run")
+    text = run(*words)[1]
+    assert "all processes on this machine together" in text
+    assert "each\nworker process on another machine" in text
+    message = refused(*words, "--memory", "0.5GB")
+    assert "--memory must be 0.7GB or more" in message
+    assert "add --memory 4GB" in message
+
+
 @pytest.mark.parametrize(
     ("option", "argument", "named"),
     [

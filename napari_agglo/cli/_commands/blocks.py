@@ -41,6 +41,10 @@ DESCRIPTION = (
 DISAGREEMENT = 0.001
 # CPU seconds of a block of 192 x 192 x 192 voxels in the stages that take longest (docs/scale.md).
 _SECONDS = {"predict": 20.0, "cut": 4.5, "superpixels": 0.4, "statistics": 0.8, "tree": 0.15}
+_BUDGET = (
+    "The budget is that of all processes on this machine together, and with --client of each\n"
+    "worker process on another machine."
+)
 EXAMPLE = "napari-agglo blocks plan result --cues boundary=boundary.zarr --range 0:255 --memory 4GB"
 
 
@@ -97,7 +101,10 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-plane", action="store_true", help="each plane by itself")
     text = "voxels around a block that are flooded with it (default: 16, or by a sample)"
     add_value(parser, "--halo", "N", text, type=int)
-    text = "memory of the process, such as 4GB (default: half of the free memory)"
+    text = (
+        "memory of all processes on this machine, and of each worker on another, such as 4GB "
+        "(default: half of the free memory)"
+    )
     add_value(parser, "--memory", "SIZE", text, type=memory_size)
     add_value(parser, "--block", "Z,Y,X", "voxels of a block (default: by --memory)", type=sides)
     add_value(parser, "--chunks", "Z,Y,X", "chunks of the results; they divide a block", type=sides)
@@ -148,15 +155,12 @@ def memory_size(text: str) -> int:
     >>> memory_size("1.5GB")
     1500000000
     """
-    found = re.fullmatch(r"([\d.]+)\s*([kmgt]?)(i?)b?", text.strip().lower())
-    try:
-        number = float(found[1]) if found else -1.0
-    except ValueError:
-        number = -1.0
-    if found is None or number < 0:
+    from napari_agglo.blocks._budget import memory_bytes
+
+    number = memory_bytes(text)
+    if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 4GB")
-    base = 1024 if found[3] else 1000
-    return int(number * base ** " kmgt".index(found[2] or " "))
+    return number
 
 
 def sides(text: str) -> tuple[int, ...] | int:
@@ -235,7 +239,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "minutes": round(cost.minutes, 1),
     }
     rows = [[name, _plain(name, value)] for name, value in data.items()]
-    console.result(table(["plan", ""], rows), data, asked_for=True)
+    console.result(f"{table(['plan', ''], rows)}\n{_BUDGET}", data, asked_for=True)
     if cost.graph_bytes > plan.memory:
         console.note(
             f"the graph may need {_size(cost.graph_bytes)}, more than the budget of "
@@ -270,7 +274,10 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
     from napari_agglo import blocks
 
     stages = _shares(blocks.status(arguments.folder), arguments.stage)
-    with console.progress(stages) as progress, _client(arguments.client, console) as client:
+    with (
+        console.progress(stages) as progress,
+        _client(arguments.client, arguments.folder, console) as client,
+    ):
         done = blocks.run(
             arguments.folder,
             workers=arguments.workers,
@@ -323,8 +330,8 @@ def _shares(state: Status, only: str | None) -> Stages:
 class _client:
     """A context with the client of an address, or None without one."""
 
-    def __init__(self, address: str | None, console: Console) -> None:
-        self._address, self._console = address, console
+    def __init__(self, address: str | None, folder: str, console: Console) -> None:
+        self._address, self._folder, self._console = address, folder, console
         self._open: list[Any] = []
 
     def __enter__(self) -> Any:
@@ -342,8 +349,9 @@ class _client:
         found = re.fullmatch(r"local:(\d+)", self._address)
         if found:
             cluster = parts.LocalCluster(
-                n_workers=int(found[1]), threads_per_worker=1, dashboard_address=None
-            )
+                n_workers=self._fitting(int(found[1])), threads_per_worker=1,
+                dashboard_address=None,
+            )  # fmt: skip
             self._open.append(cluster)
             client = parts.Client(cluster)
         else:
@@ -359,6 +367,20 @@ class _client:
         if client.dashboard_link and not found:
             self._console.note(f"dashboard: {client.dashboard_link}")
         return client
+
+    def _fitting(self, wanted: int) -> int:
+        """Return how many processes the budget of the plan allows here, of those that are asked."""
+        from napari_agglo import blocks
+        from napari_agglo.blocks._budget import processes_that_fit
+
+        n = processes_that_fit(blocks.open(self._folder).plan, wanted)
+        if n < wanted:
+            self._console.note(
+                f"{n} of {wanted} processes are started: more blocks at a time do not fit in the "
+                "budget of the plan; plan with a larger --memory, or with more --workers, whose "
+                "blocks are smaller"
+            )
+        return n
 
     def __exit__(self, *error: object) -> None:
         for one in reversed(self._open):

@@ -1,0 +1,202 @@
+"""Memory budget of a run with a dask.distributed client, and the progress of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import zarr
+from refusals import refuses
+
+import napari_agglo as agglo
+from napari_agglo import blocks
+from napari_agglo.blocks import _budget, _dask_client, _engine
+from napari_agglo.blocks._dask_client import Workers
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+MB = 10**6
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Give a client of three worker processes with a thread each."""
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    with (
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Give a folder with a plan of twelve blocks and a budget of 2 GB, and its boundary map."""
+    where = tmp_path_factory.mktemp("client")
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:160, :200]
+    zarr.create_array(str(where / "boundary.zarr"), data=boundary, chunks=(40, 50))
+    return where
+
+
+def planned(place, name, **options):
+    source = str(place / "boundary.zarr")
+    return blocks.plan(place / name, source, block=(60, 50), memory="2GB", **options)
+
+
+def work(number):
+    """Take a while; return the process and when it began and ended."""
+    began = time.time()
+    time.sleep(0.3)
+    return os.getpid(), began, time.time()
+
+
+def at_a_time(intervals):
+    """Return the most intervals that have a moment in common."""
+    return max(sum(a <= began < b for a, b in intervals) for began, _ in intervals)
+
+
+def in_flight(client, plan, task_bytes, most=None, tasks=9):
+    """Return how many tasks of some bytes are done at a time, and in how many processes."""
+    workers = Workers(client, plan, most)
+    done = list(workers.results(work, range(tasks), lambda n: (n,), "t", task_bytes, lambda: False))
+    assert sorted(index for index, _ in done) == list(range(tasks))
+    together = at_a_time([(began, ended) for _, (_, began, ended) in done])
+    return together, len({process for _, (process, _, _) in done}), workers.others
+
+
+@pytest.mark.parametrize(
+    ("task_bytes", "expected"),
+    [
+        (500 * MB, 1),  # three processes of 350 MB, this one included, leave room for one task
+        (400 * MB, 2),  # and here for two
+        (10 * MB, 3),  # as many as there are workers
+    ],
+)
+def test_processes_here_share_the_budget(cluster, place, task_bytes, expected):
+    together, processes, others = in_flight(cluster, planned(place, "shared"), task_bytes)
+    assert together == expected
+    assert processes <= others == expected, "and no other process is used"
+
+
+def test_a_task_that_does_not_fit_beside_this_process_is_refused(cluster, place):
+    plan = planned(place, "refused")
+    with refuses("client", "leave it out") as refused:
+        in_flight(cluster, plan, 1400 * MB)
+    assert "2.1 GB" in str(refused.value)
+    assert _budget.tasks_that_fit(plan, 1400 * MB) == 1, "test invalid: a thread could do it"
+
+
+def test_workers_of_other_machines_have_a_budget_each(cluster, place, monkeypatch):
+    plan = planned(place, "elsewhere")
+    monkeypatch.setattr(_dask_client, "_this_process", machine_of_another)
+    monkeypatch.setattr(_dask_client.os, "getpid", lambda: -1)
+    assert in_flight(cluster, plan, 1400 * MB) == (3, 3, 0)
+
+
+def machine_of_another():
+    """Return where a process is; the process of the client is on another machine than workers."""
+    pid = os.getpid()
+    return ("client" if pid == -1 else "worker"), 1, pid
+
+
+def test_fewer_tasks_are_done_at_a_time_if_that_is_asked(cluster, place):
+    assert in_flight(cluster, planned(place, "fewer"), 10 * MB, most=2)[0] == 2
+
+
+def test_threads_of_this_process_share_the_budget_too(place):
+    plan = planned(place, "threads")
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=4, processes=False, dashboard_address=None
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        assert in_flight(client, plan, 500 * MB) == (3, 1, 0)
+
+
+def intervals(folder, stage):
+    """Return when each task of a stage began and ended, from the logs of all processes."""
+    lines = [
+        json.loads(line)
+        for log in (folder / "logs").glob("*.jsonl")
+        for line in log.read_text().splitlines()
+    ]
+    return [
+        (line["at"] - line["seconds"] + 0.002, line["at"])  # the log is written a little later
+        for line in lines
+        if line["stage"] == stage
+    ]
+
+
+def test_a_run_with_a_client_keeps_the_budget(cluster, place, monkeypatch):
+    planned(place, "result")
+    monkeypatch.setattr(_engine, "block_bytes", lambda plan, block: 500 * MB)
+    assert blocks.run(place / "result", client=cluster).is_complete
+    for stage in ("cut", "statistics", "labels"):
+        times = intervals(place / "result", stage)
+        assert len(times) == 12
+        assert at_a_time(times) == 1
+    planned(place, "alone")
+    blocks.run(place / "alone")
+    one, other = (blocks.open(place / name) for name in ("result", "alone"))
+    assert np.array_equal(one.labels[0][...], other.labels[0][...])
+    assert np.array_equal(one.tree.priorities, other.tree.priorities)
+
+
+def test_the_graph_has_what_worker_processes_leave(place):
+    plan = planned(place, "graph")
+    regions = (plan.memory - 2 * _budget.BASE) // _budget.graph_bytes(plan, 1, 0)
+    _budget.check_memory(plan, regions, 0, others=1)
+    with refuses("memory", "memory='2.4GB'") as refused:
+        _budget.check_memory(plan, regions, 0, others=2)
+    assert "with 2 worker processes" in str(refused.value)
+
+
+def test_more_threads_than_the_budget_allows_are_refused(tmp_path):
+    source = str(tmp_path / "boundary.zarr")
+    zarr.create_array(source, shape=(2000, 2000, 2000), chunks=(500,) * 3, dtype="u1")
+    plan = blocks.plan(tmp_path / "r", source, ranges=(0, 255), memory="4GB", workers=2)
+    fitting = (plan.memory - _budget.BASE) // blocks.estimate(plan).block_bytes
+    with refuses("workers", f"workers={fitting}") as refused:
+        blocks.run(tmp_path / "r", workers=fitting + 1)
+    assert "`memory` is 4.0 GB" in str(refused.value)
+
+
+def test_progress_never_goes_back(place, monkeypatch):
+    monkeypatch.setattr(_engine, "_PAUSE", 0.0)
+    gold = agglo.sample("neuropil2d").gold[:160, :200]
+    zarr.save_array(str(place / "gold.zarr"), gold)
+    planned(place, "progress", gold=str(place / "gold.zarr"))
+    seen = []
+    blocks.run(place / "progress", progress=seen.append)
+    for stage in {state.stage for state in seen}:
+        shares = [state.fraction for state in seen if state.stage == stage]
+        assert shares == sorted(shares), stage
+        assert shares[-1] == 1
+        assert len({state.total for state in seen if state.stage == stage}) == 1
+    inside = [state for state in seen if state.total == 1000 and 0 < state.fraction < 1]
+    assert inside, "test invalid: no task told of its progress"
+
+
+def test_parts_of_a_task_do_not_move_its_progress_back(place):
+    from napari_agglo import Progress
+    from napari_agglo.blocks._stages import stages_of
+
+    plan = planned(place, "parts")
+    tree = next(stage for stage in stages_of(plan) if stage.name == "tree")
+    seen = []
+    count = _engine._Count(_engine.Job(place, plan), tree, [0], seen.append)
+    count._last = -1.0
+    with ThreadPoolExecutor(1) as pool:
+        for share in (0, 8, 2, 10):
+            pool.submit(count.inner, Progress("any", share, 10)).result()
+            count._last = -1.0
+    count.add(0)
+    assert [state.fraction for state in seen] == [0, 0.8, 0.8, 1, 1]

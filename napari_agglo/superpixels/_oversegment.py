@@ -22,6 +22,7 @@ from napari_agglo.errors import (
     SetOption,
     is_whole,
 )
+from napari_agglo.superpixels._descent import WALL, flood_minima
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._watershed import (
     Array,
@@ -168,7 +169,7 @@ def segment_block(
     uint32 and all zeros.
     """
     grid = make_grid(values.shape, recipe.connected)
-    levels = np.zeros(grid.size, np.uint16)
+    levels = np.full(grid.size, WALL, np.uint16)
     write_levels(values, recipe.limits, recipe.finite, recipe.sigmas, grid.view(levels), tick)
     state = np.zeros(grid.size, grid.index_dtype)
     heights, inner = grid.view(levels), grid.view(state)
@@ -176,14 +177,16 @@ def segment_block(
         np.subtract(-1, heights[start:stop], out=inner[start:stop], dtype=state.dtype)
         if mask is not None:
             inner[start:stop][~mask[start:stop]] = 0
+            heights[start:stop][~mask[start:stop]] = WALL
         tick("finding seeds", 0, grid.size)
     if seeds is None:
         count = label_minima(state, grid, tick)
+        flood_minima(state, levels, grid, tick)
     else:
         source = np.zeros(grid.size, np.uint64)
         grid.view(source)[...] = seeds
         count = label_pieces(source, state, 0, grid, tick)
-    flood(state, levels, grid, tick)
+        flood(state, levels, grid, tick)
     if seeds is not None and state.min() < 0:  # islands without a seed
         count = label_pieces((state < 0).astype(np.uint64), state, count, grid, tick)
     if recipe.min_size > 1:

@@ -276,38 +276,50 @@ def _add_neighbours(
     """Convolve a line with symmetric weights: write ``line[to:to + n]``.
 
     The middle is ``source[row, start:]``; the neighbours are `step` rows or `shift` columns apart.
-    Each inner loop runs along memory and adds two pairs of neighbours to all voxels of the line,
-    which LLVM makes vector code of.
+    Each inner loop runs along memory and adds four pairs of neighbours to all voxels of the line,
+    which LLVM makes vector code of; what is left over is added pair by pair.
     """
     middle = source[row, start : start + n]
     target = line[to : to + n]
     for k in range(n):
         target[k] = weights[0] * middle[k]
     far = 1
-    while far + 1 < weights.size:
-        near = weights[far]
-        next_one = weights[far + 1]
+    while far + 3 < weights.size:
+        w0 = weights[far]
+        w1 = weights[far + 1]
+        w2 = weights[far + 2]
+        w3 = weights[far + 3]
         at = start - far * shift
-        before = source[row - far * step, at : at + n]
+        b0 = source[row - far * step, at : at + n]
         at = start + far * shift
-        after = source[row + far * step, at : at + n]
-        far += 1
-        at = start - far * shift
-        before_that = source[row - far * step, at : at + n]
-        at = start + far * shift
-        after_that = source[row + far * step, at : at + n]
-        far += 1
+        a0 = source[row + far * step, at : at + n]
+        at = start - (far + 1) * shift
+        b1 = source[row - (far + 1) * step, at : at + n]
+        at = start + (far + 1) * shift
+        a1 = source[row + (far + 1) * step, at : at + n]
+        at = start - (far + 2) * shift
+        b2 = source[row - (far + 2) * step, at : at + n]
+        at = start + (far + 2) * shift
+        a2 = source[row + (far + 2) * step, at : at + n]
+        at = start - (far + 3) * shift
+        b3 = source[row - (far + 3) * step, at : at + n]
+        at = start + (far + 3) * shift
+        a3 = source[row + (far + 3) * step, at : at + n]
         for k in range(n):
-            sums = target[k] + near * (before[k] + after[k])
-            target[k] = sums + next_one * (before_that[k] + after_that[k])
-    if far < weights.size:
-        weight = weights[far]
+            sums = target[k] + w0 * (b0[k] + a0[k])
+            sums = sums + w1 * (b1[k] + a1[k])
+            sums = sums + w2 * (b2[k] + a2[k])
+            target[k] = sums + w3 * (b3[k] + a3[k])
+        far += 4
+    while far < weights.size:
+        w0 = weights[far]
         at = start - far * shift
-        before = source[row - far * step, at : at + n]
+        b0 = source[row - far * step, at : at + n]
         at = start + far * shift
-        after = source[row + far * step, at : at + n]
+        a0 = source[row + far * step, at : at + n]
         for k in range(n):
-            target[k] = target[k] + weight * (before[k] + after[k])
+            target[k] = target[k] + w0 * (b0[k] + a0[k])
+        far += 1
 
 
 @kernel

@@ -144,6 +144,11 @@ def draw() -> None:
         time.sleep(0.005)
 
 
+def make_current(viewer: Any) -> None:
+    """Let OpenGL draw into a window from now on, as after its last paint."""
+    viewer.window._qt_viewer.canvas._scene_canvas.set_current()
+
+
 class Watch:
     """Notes for how long the event loop stood still, the longest times first, in milliseconds."""
 

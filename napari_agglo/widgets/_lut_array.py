@@ -154,7 +154,7 @@ class LutArray:
 
     The superpixels are dense ids, of numpy or of a lazy array (zarr, h5py, dask). With a
     `thickness` only outlines are shown, of so many pixels counting both sides. There are none in
-    3-D, where they would hide everything.
+    3-D, where they would hide everything. The `source` is what the array was made from, if given.
 
     Examples
     --------
@@ -169,9 +169,14 @@ class LutArray:
     """
 
     def __init__(
-        self, superpixels: Any, table: Table | NDArray[Any], *, thickness: int = 0
+        self,
+        superpixels: Any,
+        table: Table | NDArray[Any],
+        *,
+        thickness: int = 0,
+        source: Any = None,
     ) -> None:
-        self.thickness = thickness
+        self.thickness, self.source = thickness, source
         self.table = table if isinstance(table, Table) else Table(np.asarray(table))
         self._cache = _Slices(superpixels)
         self._show(Extent.whole(superpixels.shape))

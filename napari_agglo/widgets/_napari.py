@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 KEY = "napari_agglo"  # of the role of a layer in its metadata; its name is up to the user
@@ -73,6 +75,37 @@ def view_size(viewer: Any) -> tuple[float, float]:
     size = viewer._get_viewbox_size() if canvas is None else canvas.viewbox_size(viewer.layers)
     height, width = size
     return float(height), float(width)
+
+
+def one_update(viewer: Any) -> AbstractContextManager[object]:
+    """Let the canvas follow several new or removed layers at once, from napari 0.9 on.
+
+    For each layer that is removed by itself, napari collects garbage in the whole process and lays
+    out the canvas anew.
+    """
+    batched = getattr(viewer.layers, "batched_update", None)
+    return nullcontext() if batched is None else batched()
+
+
+def draw_in_own_window(viewer: Any) -> None:
+    """Let the removal of a layer reach the graphics card by way of the viewer's own window.
+
+    napari hands the textures of a removed layer to OpenGL at once, in the window that was painted
+    last. With two windows that may be the other one, whose textures are then deleted or replaced:
+    the next frame raises a GLError, or ends the process (docs/reliability.md has a script for it).
+    """
+    window = getattr(viewer, "window", None)
+    if window is None:  # layers without a window
+        return
+    reference = weakref.ref(window._qt_viewer.canvas._scene_canvas)
+
+    def make_current(_: object = None) -> None:
+        canvas = reference()
+        with suppress(RuntimeError):  # the window is closed, and Qt has deleted its canvas
+            if canvas is not None:
+                canvas.set_current()
+
+    viewer.layers.events.removing.connect(make_current)
 
 
 def when_resized(viewer: Any, action: Callable[[Any], object]) -> None:

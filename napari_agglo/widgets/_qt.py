@@ -218,6 +218,17 @@ def keep_narrow(box: QComboBox) -> None:
     box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
 
+def pixel_word(ndim: int) -> str:
+    """Return the word for the elements of an image: pixels of a plane, else voxels.
+
+    Examples
+    --------
+    >>> pixel_word(2), pixel_word(3)
+    ('pixels', 'voxels')
+    """
+    return "pixels" if ndim == 2 else "voxels"
+
+
 def shortened(name: str, room: int) -> str:
     """Return a name shortened to so many letters: its beginning and its end.
 

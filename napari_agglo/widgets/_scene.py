@@ -31,7 +31,13 @@ from napari_agglo.widgets._colours import (
 from napari_agglo.widgets._dataset import AffinityArray, Placement, identity_of
 from napari_agglo.widgets._levels import EMPTY_3D, LazyArray, coarser, is_empty_in_3d, level_steps
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
-from napari_agglo.widgets._napari import KEY, add_inactive, camera, view_size
+from napari_agglo.widgets._napari import (
+    KEY,
+    add_inactive,
+    camera,
+    draw_in_own_window,
+    view_size,
+)
 from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import per_viewer
 
@@ -42,31 +48,28 @@ if TYPE_CHECKING:
 _ROOM = 4096  # entries of a table after the last superpixel: for parts in the preview of a cut
 
 
-class OwnIds(LutArray):
-    """The current segments of a project, with the ids and the type of its superpixels."""
+def own_ids(project: Project) -> LutArray:
+    """Return the current segments, with the ids and the type of the project's superpixels."""
+    graph = project.graph
+    assert graph is not None
+    labels = graph.superpixels
+    names = project.table()
+    table = np.zeros(len(names) + _ROOM, labels.dtype)
+    table[: len(names)] = graph.ids[names].astype(labels.dtype)
+    # A session draws divisions into its image; a copy does not change with it.
+    image = labels.image if project.session is None else labels.image.copy()
+    return LutArray(image, table, source=project)
 
-    def __init__(self, project: Project) -> None:
-        graph = project.graph
-        assert graph is not None
-        self.project = project
-        labels = graph.superpixels
-        names = project.table()
-        table = np.zeros(len(names) + _ROOM, labels.dtype)
-        table[: len(names)] = graph.ids[names].astype(labels.dtype)
-        # A session draws divisions into its image; a copy does not change with it.
-        image = labels.image if project.session is None else labels.image.copy()
-        super().__init__(image, table)
 
-    @property
-    def is_current(self) -> bool:
-        """Whether the project still has these segments."""
-        project = self.project
-        if project.graph is None:
-            return False
-        now = project.graph.ids[project.table()]
-        return np.array_equal(now, self.table.values[: len(now)]) and (
-            len(now) + _ROOM == len(self.table.values)
-        )
+def current_project(data: Any) -> Project | None:
+    """Return the project whose segments an array of `own_ids` shows, if they are still the same."""
+    if not isinstance(data, LutArray) or data.source is None or data.source.graph is None:
+        return None
+    project: Project = data.source
+    now = data.source.graph.ids[project.table()]
+    shown = data.table.values
+    same = len(now) + _ROOM == len(shown) and np.array_equal(now, shown[: len(now)])
+    return project if same else None
 
 
 def give_own_ids(layer: Labels, project: Project) -> None:
@@ -83,7 +86,7 @@ def give_own_ids(layer: Labels, project: Project) -> None:
             return data, state, kind
         # Features and metadata are those of dense numbers.
         state |= {"multiscale": False, "features": {}, "metadata": {}}
-        return OwnIds(project), state, kind
+        return own_ids(project), state, kind
 
     # A method of the object: napari can neither save nor duplicate a subclass of Labels.
     layer.as_layer_data_tuple = as_layer_data_tuple
@@ -155,6 +158,7 @@ class Scene:
         project.selection_changed.connect(self.mark)
         project.closing.connect(self._close)
         viewer.dims.events.ndisplay.connect(self._on_ndisplay)
+        draw_in_own_window(viewer)
 
     @property
     def viewer(self) -> Any:

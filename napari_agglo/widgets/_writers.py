@@ -15,7 +15,7 @@ from napari_agglo.volumes import is_on_disk, mapped_labels
 from napari_agglo.volumes import write_labels as write
 from napari_agglo.widgets._dataset import length_unit
 from napari_agglo.widgets._lut_array import LutArray
-from napari_agglo.widgets._scene import OwnIds
+from napari_agglo.widgets._scene import current_project
 from napari_agglo.widgets.proofread._open_session import copy_session
 
 
@@ -41,9 +41,7 @@ def write_labels(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
 def write_session(path: str, data: Any, meta: dict[str, Any]) -> list[str]:
     """Write the hierarchy of a segmentation as a session folder, with all edits so far."""
     with _refusals_shown():
-        ids = _first_level(data)
-        current = isinstance(ids, OwnIds) and ids.is_current
-        return [str(_save(Path(path), ids.project if current else None))]
+        return [str(_save(Path(path), current_project(_first_level(data))))]
 
 
 def _save(target: Path, project: Any) -> Path:

@@ -16,6 +16,7 @@ from napari_agglo.widgets._qt import (
     column,
     combo_box,
     link,
+    pixel_word,
     read_only_table,
     row,
     single_shot,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 DIFFER = "differ"  # the name of the job
 LISTED = 30  # differences, the largest
 _REST = 300  # milliseconds without a move until the list is computed
-_COLUMNS = ("difference", "pixels", "bits")
 
 
 class Differences(QWidget):
@@ -56,7 +56,7 @@ class Differences(QWidget):
             lambda _: self._look_at(self.list.currentRow()),
         )
         tooltip = "The largest differences; select one to go there"
-        self.list = read_only_table("differences", _COLUMNS, tooltip)
+        self.list = read_only_table("differences", ("difference", "size", "bits"), tooltip)
         self.list.setMinimumHeight(120)
         self.list.currentCellChanged.connect(lambda row, *_: self.fly_to(row))
         top = row(QLabel("Differences from"), self.with_)
@@ -79,7 +79,9 @@ class Differences(QWidget):
         on = self._controller.other is not None
         self.key.setVisible(on)
         self.list.setVisible(on)
-        self.only.setVisible(on and comparison is not None and comparison.pieces.image.ndim > 2)
+        ndim = 2 if comparison is None else comparison.pieces.image.ndim
+        self.list.setHorizontalHeaderLabels(["difference", pixel_word(ndim), "bits"])
+        self.only.setVisible(on and ndim > 2)
         if on:
             self._rest.start()
 

@@ -20,7 +20,7 @@ from napari_agglo.widgets._colours import DIFFERENCES, LABEL_COLOURS, direct_col
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._levels import coarser
 from napari_agglo.widgets._lut_array import LutArray, Table
-from napari_agglo.widgets._napari import camera, grid, view_size
+from napari_agglo.widgets._napari import camera, grid, one_update, view_size
 from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.compare._comparison import Comparison, Panel, Pieces
@@ -112,17 +112,19 @@ class PanelGrid:
         if not self.cells:
             return
         viewer = self.viewer
-        self._remove()
         if viewer is None:
+            self.cells = []
             return
-        for layer, visible in self._visible:
-            if layer in viewer.layers:
-                layer.visible = visible
-        if self._active is not None and self._active in viewer.layers:
-            viewer.layers.selection.active = self._active
-        before, self._before, self._visible = self._before, [], []
-        for part, name, value in before:
-            setattr(part, name, value)
+        with one_update(viewer):
+            self._remove()
+            for layer, visible in self._visible:
+                if layer in viewer.layers:
+                    layer.visible = visible
+            if self._active is not None and self._active in viewer.layers:
+                viewer.layers.selection.active = self._active
+            before, self._before, self._visible = self._before, [], []
+            for part, name, value in before:
+                setattr(part, name, value)
         self._scene.suspended = False
         self._scene.mark()
         self.left.emit()
@@ -170,8 +172,6 @@ class PanelGrid:
     def _remove(self) -> None:
         viewer = self.viewer
         cells, self.cells = self.cells, []
-        if viewer is None:
-            return
         viewer.layers.events.removed.disconnect(self._on_removed)
         viewer.layers.events.inserted.disconnect(self._on_inserted)
         for cell in cells:

@@ -19,7 +19,17 @@ from napari_agglo.widgets._colours import GROUP_NAMES, GROUPS
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import add_inactive, camera
-from napari_agglo.widgets._qt import button, column, combo_box, label, link, named, row, tell_error
+from napari_agglo.widgets._qt import (
+    button,
+    column,
+    combo_box,
+    label,
+    link,
+    named,
+    pixel_word,
+    row,
+    tell_error,
+)
 from napari_agglo.widgets._scene import SEEDS, Scene
 from napari_agglo.widgets.proofread._commands import Commands
 
@@ -314,7 +324,8 @@ class SeededCut:
         through = "one superpixel" if n == 1 else f"{n} superpixels"
         more = f", {through} divided" if n else ""
         many = " + ".join(f"{size:,}" for size in sizes)
-        self._tell(True, f"{len(inside)} parts of {many} pixels{more}. Enter cuts.")
+        unit = pixel_word(graph.superpixels.image.ndim)
+        self._tell(True, f"{len(inside)} parts of {many} {unit}{more}. Enter cuts.")
 
     def _refused(self, error: Exception) -> None:
         self.scene.preview(None)

@@ -24,7 +24,7 @@ from napari_agglo.evaluate import state_at
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import button, column, label, link, named, row, when_gone
+from napari_agglo.widgets._qt import button, column, label, link, named, pixel_word, row, when_gone
 from napari_agglo.widgets._session_worker import sentence
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
@@ -251,10 +251,11 @@ class Details(QWidget):
         except AggloError:  # it no longer exists; another is selected next
             return
         table, sizes = project.table(), session.graph.sizes
-        pixels = int(sizes[table[: len(sizes)] == active].sum())
+        size = int(sizes[table[: len(sizes)] == active].sum())
+        unit = pixel_word(session.graph.superpixels.image.ndim)
         more = f", {len(project.selected)} more selected" if project.selected else ""
         badge = " · locked" if locked else ""
-        self.title.setText(f"<b>Segment {segment}</b>: {pixels:,} pixels{badge}{more}")
+        self.title.setText(f"<b>Segment {segment}</b>: {size:,} {unit}{badge}{more}")
         self.lock.setText("Unlock" if locked else "Lock")
         for field, text in ((self.name, mark.name), (self.comment, mark.comment)):
             if not field.hasFocus() or field.property("of") != active:

@@ -23,6 +23,7 @@ from napari_agglo.widgets._qt import (
     column,
     link,
     named,
+    pixel_word,
     row,
     style_table,
     tell_error,
@@ -39,6 +40,7 @@ class Columns:
     ids: NDArray[np.uint64]  # the user's
     sizes: NDArray[np.int64]  # pixels
     errors: NDArray[np.float64] | None = None  # bits added to the false merges; None without gold
+    unit: str = "pixels"  # of the sizes
 
     def __len__(self) -> int:
         return len(self.names)
@@ -72,7 +74,8 @@ def columns_of(
     errors = None
     if overlaps is not None:
         errors = _errors(names_of, overlaps, n)[names]
-    return Columns(names, graph.ids[names], pixels[names], errors)
+    unit = pixel_word(graph.superpixels.image.ndim)
+    return Columns(names, graph.ids[names], pixels[names], errors, unit)
 
 
 def _errors(names_of: NDArray[np.uint32], overlaps: Contingency, n: int) -> NDArray[np.float64]:
@@ -107,10 +110,10 @@ def middle_of(graph: RegionGraph, table: NDArray[np.uint32], name: int) -> tuple
 
 
 ID, SIZE, NAME, REVIEWED, ERROR = range(5)
-_TITLES = ("id", "pixels", "name", "reviewed", "VI")
+_TITLES = ("id", "size", "name", "reviewed", "VI")
 _TIPS = (
     "The id of the segment",
-    "The number of pixels",
+    "The size of the segment",
     "The name; double-click or press F2 to change it",
     "The mark as reviewed; click the box to change it",
     "The contribution to the false merges, in bits",
@@ -178,7 +181,7 @@ class SegmentModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == _ROLE.DisplayRole:
-            return _TITLES[section]
+            return self._columns.unit if section == SIZE else _TITLES[section]
         return _TIPS[section] if role == _ROLE.ToolTipRole else None
 
     def data(self, index: QModelIndex, role: int = _ROLE.DisplayRole) -> Any:

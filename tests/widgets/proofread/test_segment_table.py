@@ -68,6 +68,7 @@ def test_the_columns_are_those_of_the_labels(small_sample):
     graph = agglo.region_graph(agglo.oversegment(cues["boundary"]), cues)
     tree = agglo.agglomerate(graph, "mean")
     found = columns_of(graph, tree.lut(0.3), contingency(graph.superpixels, gold))
+    assert found.unit == "pixels"
     labels = tree.segment(0.3)
     ids, counts = np.unique(labels[labels > 0], return_counts=True)
     np.testing.assert_array_equal(found.ids, ids)
@@ -281,3 +282,10 @@ def test_the_selected_segments_alone_in_3d(viewer, deep, step):
     scene_of(viewer).isolate(True)  # by another step
     assert step.in_3d.isChecked()
     assert step.isolate.isChecked()
+
+
+def test_the_sizes_of_a_volume_are_in_voxels():
+    labels = np.array([[[1, 1], [2, 2]], [[1, 1], [2, 2]]])
+    graph = agglo.region_graph(labels, np.zeros(labels.shape))
+    model = model_of(columns_of(graph, np.array([0, 1, 2], np.uint32), None))
+    assert model.headerData(SIZE, Qt.Orientation.Horizontal) == "voxels"

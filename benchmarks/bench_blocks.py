@@ -178,12 +178,13 @@ def end_to_end(
         print(f"{stage.name:14} {one}", flush=True)
     return {
         "shape": plan.shape, "block": plan.block, "halo": plan.halo, "workers": plan.workers,
-        "cues": cues, "blocks": plan.grid.n_blocks, "hierarchical": plan.hierarchical,
+        "cues": cues, "statistics": plan.statistics, "blocks": plan.grid.n_blocks,
+        "hierarchical": plan.hierarchical, "superpixels_given": plan.superpixels is not None,
         "stages": stages,
         "seconds": round(sum(one["seconds"] for one in stages.values()), 1),
         "cpu": round(sum(one["cpu"] for one in stages.values()), 1),
         "peak_gb": max(one["peak_gb"] for one in stages.values()),
-        "superpixels": _marker(output, "number")["superpixels"],
+        "superpixels": len(np.load(output / "graph" / "ids.npy", mmap_mode="r")) - 1,
         "boundaries": _marker(output, "graph")["boundaries"],
         "left": _marker(output, "graph")["regions"],
         "bytes": table_bytes(output), "disk_gb": round(_disk(output) / 1e9, 2),
@@ -484,6 +485,8 @@ def main() -> int:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--cues", type=int, default=1)
     parser.add_argument("--block")
+    parser.add_argument("--statistics", choices=("all", "mean"), default="mean")
+    parser.add_argument("--superpixels", help="of the run of this name, which are not made again")
     parser.add_argument("--hierarchical", action="store_true")
     parser.add_argument("--name", default="run")
     parser.add_argument("--python", default="", help="of an environment with volara, for that peer")
@@ -523,7 +526,10 @@ def main() -> int:
         output = options.folder / f"result-{options.name}"
         if not options.resume:
             shutil.rmtree(output, ignore_errors=True)
-        more: dict[str, Any] = {"statistics": "all"} if options.cues > 1 else {}
+        more: dict[str, Any] = {"statistics": options.statistics}
+        if options.superpixels:
+            made = options.folder / f"result-{options.superpixels}" / "superpixels.ome.zarr"
+            more["superpixels"] = str(made)
         if options.hierarchical:
             more["hierarchical"] = True
         if options.block:

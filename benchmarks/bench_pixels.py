@@ -79,7 +79,7 @@ def features(table: Table, name: str, image: Array) -> None:
     entries = {OURS: lambda: our_features(image), "scikit-image": lambda: skimage_features(image)}
     if bic is not None:
         entries["bioimage-cpp"] = lambda: bic_features(image)
-    times = interleaved(entries, runs=2)
+    times = interleaved(entries, runs=2 if image.ndim == 3 else 12)
     goals = (*faster(times, 5, "bioimage-cpp"), *faster(times, 8, "scikit-image"))
     table.compare(f"features of {name}", times, image.size, "voxels", goals)
 

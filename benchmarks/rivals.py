@@ -1,12 +1,12 @@
 """Compare greedy merging with adaptive cut, multicut and mutex watershed, on the same graphs.
 
-    python -m benchmarks.rivals [--only fib25,snemi] [--policies mean,flat,agglo] [--seeds 1]
-        [--affinities]
+    python -m benchmarks.rivals [--only fib25,snemi] [--seeds 1] [--affinities] [--steps 1]
 
 Every source of `benchmarks.judge` is used both ways: one part teaches a flat and an agglo policy,
-the other judges. A row has the VI at 0.5, the mean over seeds of the training, and the CPU seconds
-of the method on the scored graph, of all seeds together. After each direction the table so far is
-kept for the documentation.
+the other judges. A row of the table has the VI at 0.5, the mean over seeds of the training, and the
+CPU seconds of the method on the scored graphs, for one seed. Each direction and seed that was
+measured is kept in bench-output/rivals, and not measured again: remove that folder after a change
+of the code. ``--steps`` stops after some new ones; the table so far is kept for the documentation.
 With ``--affinities`` the evidence is affinities with long-range offsets, made of the boundary map
 (`benchmarks.experiment_offsets`), which the mutex watershed reads.
 """
@@ -14,8 +14,11 @@ With ``--affinities`` the evidence is affinities with long-range offsets, made o
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from benchmarks.lessons import Lesson
 from benchmarks.results import keep_text, line
 from napari_agglo.partition import build_tree
 
+KEPT = Path("bench-output") / "rivals"
 ROWS = (
     ("mean", "threshold"),
     ("flat", "threshold"),
@@ -51,69 +55,93 @@ def with_affinities(part: Part) -> Lesson:
     return graph, part.gold
 
 
-def judged(
-    policies: dict[str, Any], tests: list[Lesson], chosen: list[str]
-) -> Iterator[tuple[str, float, float]]:
-    """Yield each row's name, its VI on the tests, and its CPU seconds."""
+def judged(policies: dict[str, Any], tests: list[Lesson]) -> Iterator[dict[str, Any]]:
+    """Yield each row of the table: its name, its VI on the tests, and its CPU seconds."""
     for name, method in ROWS:
-        if name not in chosen:
-            continue
         start, vi = time.process_time(), []
-        for graph, gold in tests:
-            labels = build_tree(graph, policies.get(name, name), method).segment(0.5)
+        trees = [build_tree(graph, policies.get(name, name), method) for graph, _ in tests]
+        seconds = time.process_time() - start
+        for tree, (_, gold) in zip(trees, tests, strict=True):
+            labels = tree.segment(0.5)
             golds = gold if isinstance(gold, list) else [gold]
             vi += [sum(agglo.split_vi(labels, one)) for one in golds]
-        yield f"{name}, {method}", float(np.mean(vi)), time.process_time() - start
+        yield {"row": f"{name}, {method}", "vi": float(np.mean(vi)), "seconds": seconds}
 
 
-def markdown(errors: pd.DataFrame, seconds: dict[str, float], note: str) -> str:
-    """Return the table: `errors` has a row for each policy and method, a column a direction."""
-    lines = [line(("policy, method", *errors.columns, "mean", "CPU s"))]
-    lines.append("|---" * (len(errors.columns) + 3) + "|")
-    for row, values in errors.iterrows():
-        figures = [f"{value:.3f}" for value in (*values, values.mean())]
-        lines.append(line((row, *figures, f"{seconds[str(row)]:.2f}")))
-    return "\n".join([*lines, "", f"- {note}."])
+def measured(
+    source: str, seeds: int, affinities: bool, known: set[tuple[str, int]]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of each direction and seed of a source that are not `known`."""
+    orders = [
+        (seed, way) for seed in range(seeds) for way in ("", "'")
+        if (source + way, seed) not in known
+    ]  # fmt: skip
+    if not orders:
+        return
+    if affinities:
+        first, second = ([with_affinities(part) for part in side] for side in sources()[source]())
+    else:
+        first, second = sides(source, "boundary")[:2]
+    for seed, way in orders:
+        lessons, tests = (second, first) if way else (first, second)
+        policies = {
+            name: agglo.train(lessons, strategy=name, seed=seed) for name in ("flat", "agglo")
+        }
+        yield [{"direction": source + way, "seed": seed, **row} for row in judged(policies, tests)]
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Return a table with a row for each policy and method, a column for each direction."""
+    table = pd.DataFrame(rows)
+    columns = [name for source in sources() for name in (source, source + "'")
+               if name in set(table["direction"])]  # fmt: skip
+    means = table.groupby(["row", "direction"])[["vi", "seconds"]].mean()
+    lines = [line(("policy, method", *columns, "mean", "CPU s"))]
+    lines.append("|---" * (len(columns) + 3) + "|")
+    for name in (f"{policy}, {method}" for policy, method in ROWS):
+        values = [float(means.loc[(name, one), "vi"]) for one in columns]
+        figures = [f"{value:.3f}" for value in (*values, np.mean(values))]
+        seconds = float(means.loc[name]["seconds"].sum())
+        lines.append(line((name, *figures, f"{seconds:.2f}")))
+    counts = table.groupby("direction")["seed"].nunique()
+    seeds: dict[int, list[str]] = {}
+    for name in columns:
+        seeds.setdefault(int(counts[name]), []).append(name)
+    notes = [
+        f"- {n} seed{'s' if n > 1 else ''} of the training"
+        + ("." if len(seeds) == 1 else f": {', '.join(names)}.")
+        for n, names in seeds.items()
+    ]
+    return "\n".join([*lines, "", *notes])
 
 
 def main() -> None:
-    """Print a table with a row for each policy and method, a column for each direction."""
+    """Measure what is not known yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", help="sources, with commas between them")
-    parser.add_argument("--policies", default="mean,flat,agglo")
     parser.add_argument("--seeds", type=int, default=1, help="of the training of each direction")
     parser.add_argument("--affinities", action="store_true", help="of volumes only")
+    parser.add_argument("--steps", type=int, help="stop after so many directions and seeds")
     options = parser.parse_args()
-    chosen = options.policies.split(",")
-    errors = pd.DataFrame()
-    seconds: dict[str, float] = {}
-    plural = "s" if options.seeds > 1 else ""
-    for source in options.only.split(",") if options.only else sources():
-        if options.affinities:
-            first, second = (
-                [with_affinities(part) for part in side] for side in sources()[source]()
-            )
-        else:
-            first, second = sides(source, "boundary")[:2]
-        for way, (lessons, tests) in {"": (first, second), "'": (second, first)}.items():
-            each: dict[str, list[float]] = {}
-            for seed in range(options.seeds):
-                policies = {
-                    name: agglo.train(lessons, strategy=name, seed=seed)
-                    for name in ("flat", "agglo")
-                    if name in chosen
-                }
-                for row, vi, cpu in judged(policies, tests, chosen):
-                    each.setdefault(row, []).append(vi)
-                    seconds[row] = seconds.get(row, 0.0) + cpu
-            one = pd.Series({row: np.mean(values) for row, values in each.items()})
-            errors = one.to_frame(source + way) if errors.empty else errors.assign(
-                **{source + way: one}
-            )  # fmt: skip
-            print(source + way, one.round(3).to_dict(), flush=True)
-            note = f"Mean of {options.seeds} seed{plural} of the training"
-            keep_text("mutex" if options.affinities else "rivals", markdown(errors, seconds, note))
-    print("\n" + markdown(errors, seconds, note))
+    name = "mutex" if options.affinities else "rivals"
+    file = KEPT / f"{name}.json"
+    rows: list[dict[str, Any]] = (
+        json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    )
+    known = {(row["direction"], row["seed"]) for row in rows}
+    new = (
+        found
+        for source in (options.only.split(",") if options.only else sources())
+        for found in measured(source, options.seeds, options.affinities, known)
+    )
+    for found in islice(new, options.steps):
+        rows += found
+        KEPT.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        keep_text(name, markdown(rows))
+        print(found[0]["direction"], {row["row"]: round(row["vi"], 3) for row in found}, flush=True)
+    if rows:
+        print("\n" + markdown(rows))
 
 
 if __name__ == "__main__":

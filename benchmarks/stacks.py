@@ -1,6 +1,6 @@
 """Compare two ways to segment anisotropic stacks: superpixels in 3-D, and plane by plane.
 
-    python -m benchmarks.stacks [--seeds 2] [--trainings 3] [--only snemi,generated]
+    python -m benchmarks.stacks [--seeds 2] [--trainings 3] [--only snemi,generated] [--steps 1]
     python -m benchmarks.stacks --figure docs/images
 
 Agglomeration is in 3-D in both. SNEMI-mini (30 x 6 x 6 nm) teaches with one half and judges with
@@ -8,8 +8,9 @@ the other, both ways; of the generated stacks (every fifth section of isotropic 
 of three planes, with a cue from each section alone) each teaches for the next, and the last for the
 first: two stacks are both directions. The table has the adapted Rand error at 0.5 and at the best
 threshold, means over directions and seeds of the training. Each row that was measured is kept in
-bench-output/stacks, and not measured again: remove that folder after a change of the code. The
-figure shows the best merging of the superpixels of both ways in sections of a generated stack.
+bench-output/stacks, and not measured again: remove that folder after a change of the code, and
+``--steps`` stops after some new ones. The figure shows the best merging of the superpixels of both
+ways in sections of a generated stack.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -250,13 +252,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2, help="generated stacks")
     parser.add_argument("--trainings", type=int, default=3, help="seeds of each training")
     parser.add_argument("--only", default="snemi,generated" if data_folder() else "generated")
+    parser.add_argument("--steps", type=int, help="stop after so many rows that were not kept")
     parser.add_argument("--figure", metavar="FOLDER", help="only draw stacks.png there")
     given = parser.parse_args()
     if given.figure:
         draw(generated(1), Path(given.figure))
         return
     rows: list[dict[str, Any]] = []
-    for rows in measured(given):
+    for rows in islice(measured(given), None if given.steps is None else given.steps + 1):
         if rows:
             keep_text("stacks", markdown(rows))
     print(markdown(rows))

@@ -7,6 +7,8 @@ a little noise; without that folder, the embedded sample in its place.
 from __future__ import annotations
 
 import os
+import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,22 @@ from napari_agglo.volumes import DenseLabels
 
 
 def data_folder() -> Path | None:
-    """Return the folder of real volumes, if there is one."""
+    """Return the folder of real volumes, if there is one; say so once where there is none."""
     here = Path(__file__).resolve().parent.parent
     folder = Path(os.environ.get("AGGLO_DATA", here.parent / "shared" / "data"))
-    return folder if folder.is_dir() else None
+    if folder.is_dir():
+        return folder
+    _say_absent(folder)
+    return None
+
+
+@cache  # one line in a process
+def _say_absent(folder: Path) -> None:
+    print(
+        f"No real volumes in {folder} (AGGLO_DATA names the folder): "
+        "embedded samples take their place, or their rows are left out.",
+        file=sys.stderr,
+    )
 
 
 def crop() -> tuple[NDArray[np.uint32], NDArray[np.float32], str]:

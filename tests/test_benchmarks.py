@@ -25,6 +25,7 @@ from benchmarks.results import (
     save,
 )
 from benchmarks.turn_profile import TurnProfile, shares
+from benchmarks.volumes import data_folder
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -54,6 +55,18 @@ def test_a_goal_for_each_round_is_missed_by_the_worst_of_them():
     assert (ours.seconds, peer.seconds) == (1.0, 3.0), "the least time of each"
     assert peer.ratio == "ours 3.00, 2.50, 4.00 x as fast"
     assert [str(goal) for goal in ours.goals] == [">= 3 x peer in each run, missed: 2.5"]
+
+
+def test_a_missing_folder_of_volumes_is_named_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("AGGLO_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("AGGLO_DATA", str(tmp_path / "absent"))
+    assert data_folder() is None
+    assert data_folder() is None
+    (line,) = capsys.readouterr().err.splitlines()
+    assert str(tmp_path / "absent") in line
+    assert "AGGLO_DATA" in line
 
 
 def test_results_are_kept_whole(tmp_path):

@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full test-pyside test-napari check compile library commands sessions windows-proofread windows-compare windows-steps jitless bench bench-blocks docs clean setup
+.PHONY: help demo test test-full test-pyside test-napari check compile library commands sessions windows-proofread windows-steps jitless bench bench-blocks docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -35,7 +35,7 @@ demo:  ## open napari with the embedded sample; without a display, learn, compar
 # There are two cores nearly everywhere; a third part runs while the others wait for a window or a
 # program of their own. What needs no compiled kernels runs beside the compiling; of the others the
 # longest begin first, so that the last to end is short.
-PARTS := check compile jitless commands windows-steps library windows-proofread sessions windows-compare
+PARTS := check compile jitless commands windows-steps windows-proofread library sessions
 # One thread of BLAS and OpenMP in each: more would only wait for the cores, and wait by spinning.
 test test-full $(PARTS): export OMP_NUM_THREADS := 1
 test test-full $(PARTS): export OPENBLAS_NUM_THREADS := 1
@@ -87,17 +87,13 @@ library: compile
 sessions: compile
 	@"$(BIN)/python" -m pytest -q tests/session
 
-# napari in real windows, on a virtual display where there is none; in parts, to run side by side.
-PROOFREAD := proofread test_interruptions.py test_scene.py
-COMPARE := compare test_story.py
+# napari in real windows, on a virtual display where there is none; in two parts, to run side by side.
+PROOFREAD := proofread test_interruptions.py test_scene.py test_story.py
 windows-proofread: compile
 	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(PROOFREAD))
 
-windows-compare: compile
-	@"$(BIN)/python" -m pytest -q $(addprefix tests/widgets/,$(COMPARE))
-
 windows-steps: compile
-	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(PROOFREAD) $(COMPARE)) \
+	@"$(BIN)/python" -m pytest -q $(addprefix --ignore=tests/widgets/,$(PROOFREAD)) \
 		tests/widgets napari_agglo/widgets
 
 # Bounds are checked and lines are seen only when the kernels run as plain Python: the tests of what

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-import functools
+import gc
 import os
 from dataclasses import replace
 
 import pytest
 from examples import examples
 from hypothesis import HealthCheck, settings
+from stored_samples import samples_from_disk
 
 # The same examples each time, so that a failure is repeatable; no deadline, for the first call of a
 # kernel compiles it.
@@ -21,6 +21,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("house")
+
+
+def pytest_collection_finish():
+    """Leave what was imported out of the garbage collections, and have fewer of them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=os.environ.get("NUMBA_DISABLE_JIT") == "1")
@@ -38,19 +45,8 @@ def trees_of_scikit_learn(monkeypatch):
 
 @pytest.fixture(scope="session", autouse=True)
 def samples_made_once():
-    """Make each embedded sample once in a process; a volume takes eight seconds."""
-    import napari_agglo as agglo
-    from napari_agglo import samples
-
-    made = functools.cache(samples.sample)
-
-    @functools.wraps(samples.sample)
-    def sample(*arguments, **options):
-        return copy.deepcopy(made(*arguments, **options))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(samples, "sample", sample)
-        patch.setattr(agglo, "sample", sample)
+    """Make each embedded sample once for all parts."""
+    with samples_from_disk():
         yield
 
 

@@ -15,7 +15,7 @@ if os.environ.get("NUMBA_DISABLE_JIT") == "1":
 elif os.environ.get("AGGLO_EXAMPLES") == "all":
     SHARE = 1.0
 else:
-    SHARE = 1 / 3
+    SHARE = 1 / 5
 
 
 def examples(number: int, *, few: int | None = None, **options: Any) -> settings:

@@ -214,6 +214,32 @@ def test_a_module_with_one_importer_in_its_folder_has_a_reason():
     assert not has_reason('"""Do x."""'), "test invalid"
 
 
+def own_bases(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Return the classes of modules that inherit from another one of them, with its name.
+
+    Exceptions, protocols and parts of windows are left out: they inherit as their libraries ask.
+    """
+    trees = [ast.parse(text) for name, text in texts.items() if ".widgets" not in name]
+    classes = {n.name: n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
+
+    def bases(name: str) -> list[str]:
+        return [ast.unparse(base).split("[")[0] for base in classes[name].bases]
+
+    def is_exempt(name: str) -> bool:
+        if name not in classes:
+            return name.endswith(("Error", "Exception", "Warning")) or name == "Protocol"
+        return any(map(is_exempt, bases(name)))
+
+    own = {name: [base for base in bases(name) if base in classes] for name in classes}
+    return {name: found for name, found in own.items() if found and not is_exempt(name)}
+
+
+def test_no_class_inherits_from_another():
+    assert own_bases({m.name: m.text for m in MODULES.values()}) == {}
+    assert own_bases({"a": "class A: ...\nclass B(A): ..."}) == {"B": ["A"]}, "test invalid"
+    assert own_bases({"a": "class A(ValueError): ...\nclass B(A): ..."}) == {}, "test invalid"
+
+
 def test_the_page_on_the_architecture_is_up_to_date(capsys):
     assert import_graph.main(["--check"]) == 0, capsys.readouterr().out
 
@@ -236,11 +262,11 @@ PRIVATE_IMPORTS = {
         _numba/test_union_find.py
         agglomeration/test_mean.py learning/test_decision_tree.py pixels/test_filters.py
         superpixels/test_boundary_cue.py superpixels/test_oriented_energy.py
-        superpixels/test_watershed.py volumes/test_relabel.py
+        superpixels/test_descent.py superpixels/test_watershed.py volumes/test_relabel.py
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
-        blocks/test_reduction.py
+        blocks/test_client_budget.py blocks/test_reduction.py cli/test_blocks_command.py
         evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_learning.py
         pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py
         volumes/test_cues.py
@@ -278,7 +304,7 @@ PRIVATE_IMPORTS = {
         movie/test_frames.py report/test_cutouts.py report/test_report.py
     """,
     "Parts of which samples are drawn, on shapes and classes that no sample has.": """
-        samples/test_fields.py samples/test_regions.py
+        samples/test_fields.py samples/test_regions.py stored_samples.py
     """,
     "Registries and typed JSON of all stages; compilation, whose state is of the process.": """
         cli/test_warm.py conftest.py test_registry.py test_typed_json.py

@@ -36,8 +36,18 @@ def dense_forest(rows, seed, trees=30, depth=5):
     return Forest(roots, nodes, rng.random(len(at)))
 
 
-@pytest.mark.parametrize("preset", ["em", "natural", "shape", "stack"])
-@pytest.mark.parametrize(("most", "few"), [((1 << 15, 1 << 13), 0), ((40, 7), 0), ((40, 7), 90)])
+TABLES = [((1 << 15, 1 << 13), 0), ((40, 7), 0), ((40, 7), 90)]
+
+
+@pytest.mark.parametrize(
+    ("preset", "most", "few"),
+    [
+        # of each preset one size of the tables, of each size one preset or two
+        pytest.param(preset, *sizes, marks=() if (i - j) % 3 == 0 else pytest.mark.slow)
+        for i, preset in enumerate(["em", "natural", "shape", "stack"])
+        for j, sizes in enumerate(TABLES)
+    ],
+)
 def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeypatch):
     """Also if it goes over to cells after some boundaries, as a long one does."""
     plain = bool(numba.config.DISABLE_JIT)  # as plain Python a small one has to do

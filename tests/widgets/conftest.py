@@ -49,19 +49,26 @@ def _fonts_once() -> None:
 
 @pytest.fixture(autouse=True)
 def _light_canvas(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run no shaders where no test looks at pixels, and no kernels that napari would compile.
+    """Run no kernels that napari would compile, and no shaders where no test looks at pixels.
 
-    Software GL takes a fifth of the time of a window, and the first colours of labels seconds.
+    The first colours of labels take seconds, and software GL a fifth of the time of a window. A
+    reset of napari's settings chooses the loops anew: they are replaced under both names.
     """
-    if "painted" in request.fixturenames:
-        return
-    monkeypatch.setattr(ModularProgram, "draw", lambda *_, **__: None)
     colours = _accelerated_cmap
-    for name, plain in (
-        ("zero_preserving_modulo", colours.zero_preserving_modulo_numpy),
-        ("labels_raw_to_texture_direct", colours._labels_raw_to_texture_direct_numpy),
+    for names, plain in (
+        (
+            ("zero_preserving_modulo", "_zero_preserving_modulo_loop"),
+            colours.zero_preserving_modulo_numpy,
+        ),
+        (
+            ("labels_raw_to_texture_direct", "_labels_raw_to_texture_direct_loop"),
+            colours._labels_raw_to_texture_direct_numpy,
+        ),
     ):
-        monkeypatch.setattr(colours, name, plain)
+        for name in names:
+            monkeypatch.setattr(colours, name, plain, raising=False)
+    if "painted" not in request.fixturenames:
+        monkeypatch.setattr(ModularProgram, "draw", lambda *_, **__: None)
 
 
 @pytest.fixture

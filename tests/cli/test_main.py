@@ -40,8 +40,8 @@ def test_every_command_has_help_with_an_example(run, command):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "required: COMMAND"),
-        (["nonsense"], "invalid choice: 'nonsense'"),
+        ([], "COMMAND"),
+        (["nonsense"], "'nonsense'"),
         (["evaluate"], "LABELS, --gold (see napari-agglo evaluate --help)"),
         (
             ["evaluate", "a", "--gold", "b", "--colour"],
@@ -57,10 +57,10 @@ def test_every_command_has_help_with_an_example(run, command):
         (["segment", "--cues", "boundary:b.tif"], "boundary=b.tif"),
         (["segment", "--threshold", "nan"], "--threshold: 'nan'"),
         (["curve", "--threshold", "-inf"], "--threshold: '-inf'"),
-        (["curve", "--threshold", "127"], "give 0.498"),
-        (["oversegment", "b.tif", "-o", "s.tif", "--spacing", "4;4"], "such as 40,4,4"),
-        (["oversegment", "b.tif", "-o", "s.tif", "--range", "255"], "not LOW:HIGH"),
-        (["oversegment", "b.tif", "-o", "s.tif", "--min-size", "few"], "invalid int value"),
+        (["curve", "--threshold", "127"], "0.498"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--spacing", "4;4"], "40,4,4"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--range", "255"], "LOW:HIGH"),
+        (["oversegment", "b.tif", "-o", "s.tif", "--min-size", "few"], "--min-size"),
     ],
 )
 def test_wrong_arguments(refused, arguments, words):
@@ -158,7 +158,7 @@ def test_as_a_module(files):
     done = module("evaluate", "superpixels.tif", "--gold", "gold.tif", "-q", cwd=files)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("false_merge  0.0000\n")
-    done = module("evaluate", "nowhere.tif", "--gold", "gold.tif", cwd=files)
+    done = module("nonsense", cwd=files)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
 

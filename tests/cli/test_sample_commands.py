@@ -83,7 +83,7 @@ def test_demo(run, tmp_path):
     assert agglo.metrics(tree.segment(0.5), drawn.gold)["vi"] == pytest.approx(
         policies["agglo"]["at_half"]["vi"]
     )
-    assert "were trained on another sample" in out
+    assert "another sample" in out
     assert str(output) in out
     assert (output / "picture.png").read_bytes().startswith(b"\x89PNG")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -62,10 +63,10 @@ def same_partition(a, b):
 
 def test_segment(run, edited):
     status, message, _ = run("segment", "cells.agglo", "-o", "l.tif", "--tree", "t.csv")
-    assert (status, message) == (
-        0,
-        "l.tif: 5 superpixels, 3 segments with all edits at threshold 0.3\n",
-    )
+    assert status == 0
+    name, _, numbers = message.partition(": ")
+    assert (name, re.findall(r"[\d.]+", numbers)) == ("l.tif", ["5", "3", "0.3"])
+    assert "edits" in numbers
     np.testing.assert_array_equal(tifffile.imread("l.tif"), edited)
     assert len(pd.read_csv("t.csv")) == 3  # the cut holds at every scale
     assert run("segment", "-o", "l.tif", "--threshold", 0, "cells.agglo")[0] == 0
@@ -109,7 +110,9 @@ def test_report(run, edited):
 def test_movie(run, edited):
     words = ("--by", "threshold", "--frames", 3, "--size", 64)
     status, out, _ = run("movie", "cells.agglo", "--before", *words, "-o", "frames")
-    assert (status, out) == (0, "frames: 3 frames of before edits, with edits, gold\n")
+    assert status == 0
+    assert out.startswith("frames: 3 ")
+    assert out.endswith("before edits, with edits, gold\n")
     gold = tifffile.imread("gold.tif")
     with reopened() as session:
         tree = session.tree

@@ -71,12 +71,9 @@ def test_nothing_is_cut_off_without_gold(docked: Dock, dataset: Any) -> None:
         click(docked, step)
         assert cut_off(docked) == []
     click(docked, "evaluate")
-    assert (
-        docked.guide.steps["evaluate"]
-        .hint.text()
-        .startswith("Choose gold labels in step 1, Data, ")
-    )
-    assert "step 3" not in docked.guide.steps["evaluate"].hint.text()  # it is done
+    hint = docked.guide.steps["evaluate"].hint.text()
+    assert all(words in hint for words in ("gold", "step 1"))
+    assert "step 3" not in hint, "it is done"
 
 
 def test_selected_only_stays_while_steps_follow_the_project(docked: Dock, dataset: Any) -> None:
@@ -90,7 +87,7 @@ def test_selected_only_stays_while_steps_follow_the_project(docked: Dock, datase
 def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> None:
     docked.guide.project.set_dataset(dataset)
     hint = docked.guide.steps["hierarchy"].hint
-    assert "Without a trained policy" in hint.text()
+    assert "trained policy" in hint.text()
     give_policy(docked.guide.project, RandomPolicy(0))
     assert "step 2" in hint.text()
 

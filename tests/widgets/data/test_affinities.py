@@ -98,7 +98,7 @@ def test_a_map_that_is_high_inside_is_inverted_and_the_user_may_object(viewer, s
     assert project.dataset.ranges == {"boundary": (1.0, 0.0)}
     step.cues.item(0, 2).setText("")
     draw()
-    assert "is not inverted" in step.notes.text()
+    assert "not inverted" in step.notes.text()
     assert project.dataset.ranges == {}
 
 

@@ -229,13 +229,14 @@ def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
     assert "Make a boundary cue" in message(step)
     viewer.layers.remove(colours)
     viewer.add_image(np.zeros((20, 24), np.uint8), name="grey")
-    assert "tick the layer" in message(step)
+    assert "tick" in message(step)
 
 
 def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, project, crop):
     layer = viewer.add_image(crop.gold.astype(float), name="floats", scale=crop.spacing)
     opened.roles["gold"].value = layer
-    assert "must be labels" in message(opened)
+    assert opened.selection.problem.argument == "gold"
+    assert message(opened)
     opened.trouble.button.click()
     settle(project, 240)
     np.testing.assert_array_equal(project.dataset.gold, crop.gold)
@@ -453,7 +454,7 @@ def test_a_plane_is_taken_by_a_click(viewer, opened, project, crop):
 def test_remedies_of_the_library_have_buttons(opened, project, crop):
     error = InvalidInput("`gold` is a mask", argument="gold", remedy=LabelComponents())
     opened.selection.refuse(error)
-    assert message(opened) == "`gold` is a mask."
+    assert message(opened).startswith(error.problem)
     opened.trouble.button.click()
     settle(project, 240)
     assert opened.roles["gold"].current_choice == "neuropil2d gold labels"

@@ -36,7 +36,7 @@ def test_a_policy_of_other_cues_is_refused_with_their_names(dataset, policy):
     with pytest.raises(InvalidInput, match="missing"):
         build(plan, lambda progress: pytest.fail("it computes before it refuses"))
     more = replace(dataset, cues={**dataset.cues, "extra": dataset.cues[first]})
-    assert "extra is not known to it" in cue_mismatch(policy, more).problem
+    assert "extra" in cue_mismatch(policy, more).problem
 
 
 def test_train_offers_no_policy_that_does_not_fit(layers_only, dataset, policy):
@@ -47,9 +47,9 @@ def test_train_offers_no_policy_that_does_not_fit(layers_only, dataset, policy):
     project.set_dataset(replace(dataset, name="there", image=None, gold=None, superpixels=None,
                                 origin=None,
                                 cues={n: c.copy() for n, c in dataset.cues.items()}))  # fmt: skip
-    assert step.hint.text() == f"Trained on {dataset.name}. Apply it to there."
+    assert all(name in step.hint.text() for name in (dataset.name, "there"))
     assert step.apply.isVisibleTo(step)
     first = policy.features.cues[0]
     project.set_dataset(replace(project.dataset, cues={first: dataset.cues[first].copy()}))
-    assert "missing; train again in step 2" in step.hint.text()
+    assert "step 2" in step.hint.text()
     assert not step.apply.isVisibleTo(step)

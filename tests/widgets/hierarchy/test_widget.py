@@ -337,12 +337,12 @@ def test_save_labels_and_merges(built, project, tmp_path, monkeypatch):
     settle(project)
     written = agglo.open_volume(tmp_path / "a.tif")
     assert (np.asarray(written) == project.tree.segment(project.threshold)).all()
-    assert built.export.saved.text() == f"Saved a.tif in {tmp_path}."
+    assert all(part in built.export.saved.text() for part in ("a.tif", str(tmp_path)))
     assert built.export.saved.isVisibleTo(built)
     choose(tmp_path / "a.csv")
     press(built.export.tree)
     settle(project)
-    assert built.export.saved.text() == f"Saved a.csv in {tmp_path}."
+    assert all(part in built.export.saved.text() for part in ("a.csv", str(tmp_path)))
     assert len((tmp_path / "a.csv").read_text().splitlines()) == project.tree.n_merges + 1
     choose("")
     press(built.export.labels)  # the dialog was cancelled

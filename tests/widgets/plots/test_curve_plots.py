@@ -107,9 +107,9 @@ def test_the_state_of_the_superpixels_is_picked_as_a_finite_threshold(split, pic
 def test_hover_says_threshold_segments_and_errors(split):
     Mouse(split).move(0.3, 0.4)
     assert split.readout.isVisible()
-    assert (
-        split.readout.text() == "mean: threshold 0.3 · 30 segments\nVI 0.7 = 0.3 merge + 0.4 split"
-    )
+    name, _, numbers = split.readout.text().partition(": ")
+    assert name == "mean"
+    assert re.findall(r"[\d.]+", numbers) == ["0.3", "30", "0.7", "0.3", "0.4"]
     assert split.canvas.rect().contains(split.readout.geometry())
     Mouse(split).move(0.7, 0.7)
     assert not split.readout.isVisible()

@@ -62,7 +62,7 @@ def test_only_what_is_wrong_has_a_dot(both):
 def test_hover_names_id_size_bits_and_partners(both):
     Mouse(both.merges).move(*spot(both.merges, 7))
     message = both.merges.readout.text()
-    assert message.startswith("Segment 7: 32 voxels, 0.857 bits")
+    assert re.findall(r"\d[\d.]*", message)[:3] == ["7", "32", "0.857"]
     assert all(part in message for part in ("1 (50 %)", "2 (25 %)", "3 (25 %)"))
     assert both.merges.canvas.rect().contains(both.merges.readout.geometry())
     Mouse(both.splits).move(*spot(both.splits, 4))
@@ -137,7 +137,7 @@ def test_epochs_grow_and_go(shown):
     assert low <= 0
     assert high > 1.2
     Mouse(plot).move(1, 0.6)
-    assert plot.readout.text().startswith("epoch 1: VI 0.45 bits")
+    assert re.findall(r"\d[\d.]*", plot.readout.text())[:2] == ["1", "0.45"]
     assert plot.canvas.getAxis("bottom").tickValues(-0.3, 4.3, 250)[0][1] == [0, 1, 2, 3, 4]
     plot.clear()
     assert plot.empty

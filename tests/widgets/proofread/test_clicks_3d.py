@@ -90,7 +90,7 @@ def test_a_click_chooses_the_segment_that_is_seen(deep, angles, perspective):
     assert len(names) > 1, "test invalid"
     deep.click_at(QPoint(3, 3))
     assert deep.project.active == 0
-    assert "no segment here" in deep.step.message.text()
+    assert "no segment" in deep.step.message.text()
 
 
 @pytest.mark.parametrize(("angles", "perspective"), CASES[1:])

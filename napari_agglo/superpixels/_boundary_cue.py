@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,7 +12,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput, SetOption, check_choice, is_number
+from napari_agglo.errors import (
+    DataWarning,
+    InvalidInput,
+    PickIndex,
+    SetOption,
+    check_choice,
+    is_number,
+)
 from napari_agglo.superpixels._oversegment import slabs
 from napari_agglo.superpixels._ridges import Filter, robust_top
 from napari_agglo.superpixels._watershed import Array, Tick
@@ -62,6 +70,23 @@ class Picture:
         """Shape without the axis of channels."""
         return tuple(int(n) for a, n in enumerate(self.data.shape) if a != self.channel_axis)
 
+    def require_plane(self, reason: str, *remedies: str) -> None:
+        """Refuse an image with more or fewer than two axes of space."""
+        shape = tuple(int(n) for n in self.data.shape)
+        if len(self.shape) == 2:
+            return
+        short = [axis for axis in (0, len(shape) - 1) if 2 <= shape[axis] <= _CHANNELS]
+        channels = [SetOption("channel_axis", axis, when=_IF_CHANNELS) for axis in short]
+        raise InvalidInput(
+            f"`image` (shape {shape}) must be a plane, {reason}",
+            argument="image",
+            remedy=(
+                *(channels if len(shape) == 3 and self.channel_axis is None else ()),
+                PickIndex((0,), len(shape)),
+                *remedies,
+            ),
+        )
+
     def slab(self, start: int, stop: int) -> Array:
         """Return planes `start` to `stop` in their own type, as (channel, axis 0, ...)."""
         index = [slice(None)] * len(self.data.shape)
@@ -106,6 +131,34 @@ class Picture:
                 remedy="use the image that shows the objects",
             )
         return low, high
+
+
+_CHANNELS = 4  # at most, of a picture in colours
+_OFFSETS = 32  # at most, of affinities
+_PICTURE = 16  # pixels: the least side of a picture
+_IF_CHANNELS = "if these are channels"
+
+
+def _compare_axes(picture: Picture) -> None:
+    """Warn of an axis that is as short as one of channels, and is taken for one of space."""
+    shape = picture.shape
+    if picture.channel_axis is not None or len(shape) not in (3, 4):
+        return
+    most = {3: _CHANNELS, 4: _OFFSETS}[len(shape)]
+    for axis, others in ((0, shape[-2:]), (len(shape) - 1, shape[:2])):
+        if 3 <= shape[axis] <= most and min(others) >= max(_PICTURE, shape[axis] + 1):
+            warning = DataWarning(
+                f"`image` (shape {shape}) is taken for an image with {len(shape)} axes of space, "
+                f"though its axis {axis} has length {shape[axis]}, as one of channels has",
+                argument="image",
+                remedy=(
+                    SetOption("channel_axis", axis, when=_IF_CHANNELS),
+                    PickIndex((axis,), len(shape)),
+                    *(("use affinities(array) if they are those of offsets",) * (len(shape) == 4)),
+                ),
+            )
+            warnings.warn(warning, stacklevel=3)
+            return
 
 
 def to_channels(values: Array, limits: tuple[float, float], colour: bool) -> Array:
@@ -194,6 +247,12 @@ def boundary_cue(
     InvalidInput
         If the image is constant, has NaN, or has no response of this kind.
 
+    Warns
+    -----
+    DataWarning
+        If an axis may be one of channels, as in a colour image of floats or with channels first, in
+        a volume of three planes, or in affinities.
+
     Examples
     --------
     >>> import numpy as np
@@ -207,6 +266,7 @@ def boundary_cue(
     if kind == _ORIENTED:
         return _strongest(image, scale, channel_axis, progress)
     picture = Picture.of(unwrap(image, "image"), channel_axis)
+    _compare_axes(picture)
     if kind == "colour" and picture.channel_axis is None:
         raise InvalidInput(
             f"`image` (shape {picture.shape}) has no channels, so it has no colours",

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, part_of, report
-from napari_agglo.errors import InvalidInput, PickIndex
 from napari_agglo.superpixels._boundary_cue import Picture, to_channels
 from napari_agglo.superpixels._boundary_weights import COLOUR, GREY
 from napari_agglo.superpixels._filter_bank import fit_words, mr8, nearest_words, normalised
@@ -89,13 +88,9 @@ def oriented_boundary(
     """
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     shape = picture.shape
-    if len(shape) != 2:
-        raise InvalidInput(
-            f"`image` (shape {picture.data.shape}) must be a plane, as directions of boundaries "
-            "are those of lines",
-            argument="image",
-            remedy=(PickIndex((0,), len(shape)), "use boundary_cue for a volume"),
-        )
+    picture.require_plane(
+        "as directions of boundaries are those of lines", "use boundary_cue for a volume"
+    )
     require_memory(picture.data, "image", _BYTES)
     limits = picture.limits(partial(report, progress))
     values = to_channels(picture.slab(0, shape[0]), limits, True)

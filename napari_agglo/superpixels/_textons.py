@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, part_of, report
-from napari_agglo.errors import InvalidInput, PickIndex, SetOption, check_whole
+from napari_agglo.errors import InvalidInput, SetOption, check_whole
 from napari_agglo.superpixels._boundary_cue import Picture, to_channels
 from napari_agglo.superpixels._filter_bank import fit_words, mr8, nearest_words, normalised
 from napari_agglo.volumes import VoxelSize, Words, require_memory, unwrap, voxel_size_of
@@ -128,13 +128,7 @@ def _vectors(
     """Return the vector of each pixel, the shape of the image, and its size of a voxel."""
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     shape = picture.shape
-    if len(shape) != 2:
-        raise InvalidInput(
-            f"`image` (shape {picture.data.shape}) must be a plane: the filters of textons are "
-            "those of planes",
-            argument="image",
-            remedy=PickIndex((0,), len(shape)),
-        )
+    picture.require_plane("as the filters of textons are those of planes")
     require_memory(picture.data, "image", _BYTES)
     limits = picture.limits(partial(report, progress))
     values = to_channels(picture.slab(0, shape[0]), limits, True)
@@ -153,7 +147,7 @@ def _refuse_few(n_words: int, n_vectors: int) -> None:
         raise InvalidInput(
             f"`image` has {n_vectors} pixels, fewer than `n_words`={n_words}",
             argument="n_words",
-            remedy=SetOption("n_words", max(2, n_vectors // 10)),
+            remedy=(SetOption("n_words", max(2, n_vectors // 10)), "use a larger image"),
         )
 
 

@@ -11,7 +11,7 @@ from oracles import statistics
 from refusals import refuses
 
 from napari_agglo import Cancelled, Volume, region_graph
-from napari_agglo.errors import SetOption
+from napari_agglo.errors import DataWarning, SetOption
 from napari_agglo.graph import _build_graph, contracted
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=5)
@@ -232,3 +232,20 @@ def test_cancel_comes_through(monkeypatch):
     with pytest.raises(Cancelled):
         region_graph(labels, np.zeros((16, 4)), progress=stop_at_half)
     assert 0.5 <= seen[-1].fraction < 1
+
+
+def test_a_boundary_map_of_the_wrong_sign_is_said_to_be_inverted():
+    rows, columns = np.indices((80, 80))
+    labels = 1 + rows // 20 * 4 + columns // 20
+    near = np.minimum(
+        np.minimum(rows % 20, 19 - rows % 20), np.minimum(columns % 20, 19 - columns % 20)
+    )
+    boundary = np.exp(-near / 2.0)
+    region_graph(labels, boundary)  # no warning
+    with pytest.warns(DataWarning) as caught:
+        region_graph(labels, 1 - boundary)
+    assert caught[0].message.argument == "cues['boundary']"
+    assert caught[0].message.remedy == SetOption("ranges", (1.0, 0.0), "boundary", when="if it is")
+    region_graph(labels, 1 - boundary, ranges=(1, 0))  # no warning with the remedy
+    region_graph(labels, {"interior": 1 - boundary})  # nor for a cue of another name
+    region_graph(labels, np.random.default_rng(0).random((80, 80)))  # nor for noise

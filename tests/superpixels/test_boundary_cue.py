@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled, DataWarning, InvalidInput, SetOption, alternatives
 from napari_agglo.superpixels import CUE_KINDS, _oversegment, boundary_cue
 from napari_agglo.superpixels._ridges import largest_eigenvalue
 from napari_agglo.volumes import Volume
@@ -232,3 +232,22 @@ def test_progress_and_cancel():
 
     with pytest.raises(Cancelled):
         boundary_cue(noise((9, 9)), progress=cancel)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((3, 20, 30), 0), ((20, 30, 3), 2), ((3, 5, 20, 30), 0)]
+)
+def test_an_axis_that_may_be_of_channels_is_named(shape, axis):
+    image = np.random.default_rng(0).random(shape)
+    with pytest.warns(DataWarning) as caught:
+        taken_for_space = boundary_cue(image)
+    remedies = alternatives(caught[0].message.remedy)
+    assert remedies[0] == SetOption("channel_axis", axis, when="if these are channels")
+    assert taken_for_space.shape == shape
+    assert boundary_cue(image, channel_axis=axis).ndim == image.ndim - 1  # no warning
+
+
+def test_thin_volumes_and_planes_are_not_said_to_have_channels():
+    image = np.random.default_rng(0).random((5, 20, 30))
+    for one in (image, image[0], image[:3, :6, :6], image[:2]):
+        assert boundary_cue(one).shape == one.shape

@@ -13,6 +13,7 @@ from refusals import refuses
 from scipy import ndimage
 
 import napari_agglo as agglo
+from napari_agglo.superpixels import textons
 from napari_agglo.superpixels._filter_bank import mr8, mr8_filters
 from napari_agglo.superpixels._half_discs import disc_gradient, half_discs
 from napari_agglo.volumes import OrientedMap
@@ -162,3 +163,11 @@ def test_a_map_that_is_high_in_most_places_is_not_taken_for_an_inverted_one():
     channels[:, 4:8, 4:8] = 20
     labels = agglo.oversegment(OrientedMap(channels))  # a warning would be an error here
     assert labels.shape == (80, 80)
+
+
+@pytest.mark.parametrize("make", [agglo.oriented_boundary, textons])
+def test_channels_first_have_a_way_in(make):
+    image = np.random.default_rng(0).random((3, 24, 30))
+    with refuses("image", "channel_axis=0"):
+        make(image)
+    make(image, channel_axis=0)

@@ -57,6 +57,17 @@ GESTURES = (
         "threshold one step down or up; with Shift, one merge",
         {"step down": "A", "step up": "D", "merge down": "Shift-A", "merge up": "Shift-D"},
     ),
+    Gesture(
+        "J",
+        "click with the keyboard's pointer, which Shift + arrows move (Ctrl + Shift: faster); "
+        "with Shift merge, with Ctrl place a seed, with both select",
+        {
+            "click": "J",
+            "merge here": "Shift-J",
+            "seed here": "Control-J",
+            "select here": "Control-Shift-J",
+        },
+    ),
 )
 KEY_OF = {command: key for gesture in GESTURES for command, key in gesture.keys.items()}
 

@@ -69,6 +69,12 @@ def text_overlay(viewer: Any) -> Any:
     return viewer.text_overlay if canvas is None else canvas.overlays["text"]
 
 
+def canvas_widget(viewer: Any) -> Any:
+    """Return the widget of a viewer's canvas, or None for layers without a window."""
+    window = getattr(viewer, "window", None)
+    return None if window is None else window._qt_viewer.canvas.native
+
+
 def view_size(viewer: Any) -> tuple[float, float]:
     """Return the height and width of one picture in pixels: of the canvas, or of a grid's cell."""
     canvas = getattr(viewer, "canvas", None)

@@ -19,6 +19,7 @@ from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import guarded
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands, Selection
+from napari_agglo.widgets.proofread._key_pointer import KeyPointer, clicks
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 
 _STEPS_A_VOXEL = 8  # along a ray: only corners of a voxel may be missed
@@ -134,6 +135,7 @@ class Gestures:
         self.commands = commands
         self._listening = False
         self._sight: Any = None  # the last line of sight of the mouse
+        self.pointer = KeyPointer(scene.viewer)
         self._keys = KeyBindings()
         self._seed_keys = False
         self.project.hierarchy_changed.connect(self._follow)
@@ -234,6 +236,7 @@ class Gestures:
             "lock": commands.lock,
             "merge selected": commands.merge_selected,
             "review": commands.review,
+            **clicks(self.pointer),
         }
 
     def _seed_actions(self) -> Actions:
@@ -257,7 +260,7 @@ class Gestures:
     def _start(self) -> None:
         if self._listening:
             return
-        self._listening = True
+        self._listening = self.pointer.active = True
         viewer = self.scene.viewer
         viewer.mouse_drag_callbacks.append(self._on_drag)
         viewer.mouse_move_callbacks.append(self._on_move)
@@ -271,6 +274,7 @@ class Gestures:
         if not self._listening:
             return
         self._listening = self._seed_keys = False
+        self.pointer.hide()
         viewer = self.scene.viewer
         for callbacks, ours in (
             (viewer.mouse_drag_callbacks, self._on_drag),

@@ -67,7 +67,9 @@ def main(folder: Path, size: tuple[int, int], sample: str) -> None:
             viewer.theme = theme
             wait(project)
             shown = viewer.screenshot(canvas_only=False, flash=False)
-            picture = Image.fromarray(shown).convert("RGB").quantize(192, dither=Image.Dither.NONE)
+            # By coverage: the median cut leaves rare colours out, such as those of a few strokes.
+            few = {"method": Image.Quantize.MAXCOVERAGE, "kmeans": 1, "dither": Image.Dither.NONE}
+            picture = Image.fromarray(shown).convert("RGB").quantize(192, **few)
             picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
 
     shoot("data")

@@ -531,7 +531,9 @@ class PaintPanel(QWidget):
                 self.list.addItem(item)
             square = QPixmap(14, 14)
             square.fill(QColor(one.colour))
-            item.setIcon(QIcon(square))
+            icon = QIcon(square)
+            icon.addPixmap(square, QIcon.Mode.Selected)  # else tinted in the chosen row
+            item.setIcon(icon)
             item.setText(one.name)
             item.setToolTip(f"{counts[k]:,} pixels; double-click to rename")
         self.list.setCurrentRow(painter.chosen)

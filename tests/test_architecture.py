@@ -307,7 +307,7 @@ PRIVATE_IMPORTS = {
         samples/test_fields.py samples/test_regions.py stored_samples.py
     """,
     "Registries and typed JSON of all stages; compilation, whose state is of the process.": """
-        cli/test_warm.py conftest.py test_registry.py test_typed_json.py
+        cli/test_provenance.py cli/test_warm.py conftest.py test_registry.py test_typed_json.py
         widgets/test_background_compile.py
     """,
     "The doors of the tests to a window: the project, its layers, its forms.": """

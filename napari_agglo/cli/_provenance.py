@@ -27,10 +27,12 @@ _PACKAGES = (
 )  # fmt: skip
 _INPUTS = (
     "boundary", "affinities", "mask", "seeds", "superpixels", "cues", "gold", "image", "images",
-    "labels", "session", "policy", "classifier", "volumes", "mapping",
+    "labels", "session", "policy", "classifier", "volumes", "mapping", "segmentation", "table",
+    "oriented", "words",
 )  # fmt: skip
-_OUTPUTS = ("output", "tree", "plot", "breakdown")
-_NOT_SETTINGS = ("run", "parser", "provenance", "verbosity", "json")
+_OUTPUTS = ("output", "breakdown", "tree", "plot")
+_SESSION = ("session",)  # the output of commands that make or change one
+_NOT_SETTINGS = ("run", "parser", "provenance", "verbosity", "json", "records")
 _BLOCK = 1 << 20
 
 
@@ -42,7 +44,7 @@ def add_provenance(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def provenance_file(output: str) -> Path:
+def provenance_file(output: str, suffix: str = "") -> Path:
     """Return the file beside an output; a key in a file becomes part of the name.
 
     Examples
@@ -53,14 +55,20 @@ def provenance_file(output: str) -> Path:
     path, key = place(output)
     given = output[: len(output) - len(key) - 1] if key is not None else output
     name = ".".join([path.name, *(part for part in (key or "").split("/") if part)])
-    return Path(given.rstrip("/\\")).with_name(f"{name}.json")
+    return Path(given.rstrip("/\\")).with_name(f"{name}{suffix}.json")
 
 
 def write_provenance(arguments: argparse.Namespace, command: str, began: datetime) -> None:
-    """Write the record of a command that has ended well, if it wrote a file that is there."""
+    """Write the record of a command that has ended well, if it wrote a file that is there.
+
+    Commands that make or change a session have a default `records`, the suffix of their record: the
+    record of edits that are applied stands beside that of the session.
+    """
     from napari_agglo.volumes import replacing
 
-    named = (getattr(arguments, name, None) for name in ("output", "breakdown", "folder"))
+    suffix = getattr(arguments, "records", None)
+    outputs = _OUTPUTS if suffix is None else _SESSION
+    named = (getattr(arguments, name, None) for name in (*outputs, "folder"))
     output = next((text for text in named if text), None)
     if not getattr(arguments, "provenance", False) or not output:
         return
@@ -70,8 +78,8 @@ def write_provenance(arguments: argparse.Namespace, command: str, began: datetim
         "napari-agglo": __version__,
         "command": command,
         "settings": _settings(arguments),
-        "inputs": {text: checksum(place(text)[0]) for text in sorted(_inputs(arguments))},
-        "outputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, _OUTPUTS))},
+        "inputs": {text: checksum(place(text)[0]) for text in _inputs(arguments, outputs)},
+        "outputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, outputs))},
         "versions": {"python": platform.python_version(), **_versions()},
         "run": {
             "began": began.isoformat(timespec="seconds"),
@@ -79,7 +87,7 @@ def write_provenance(arguments: argparse.Namespace, command: str, began: datetim
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         },
     }
-    with replacing(provenance_file(output)) as temporary:
+    with replacing(provenance_file(output, suffix or "")) as temporary:
         temporary.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
 
 
@@ -102,10 +110,12 @@ def _files(arguments: argparse.Namespace, names: tuple[str, ...]) -> set[str]:
     return {text for text in texts if "://" not in text and place(text)[0].exists()}
 
 
-def _inputs(arguments: argparse.Namespace) -> set[str]:
+def _inputs(arguments: argparse.Namespace, outputs: tuple[str, ...]) -> list[str]:
     """Return the files that a command read; of a block-wise run its plan, which names them."""
+    names = tuple(name for name in _INPUTS if name not in outputs)
+    found = _files(arguments, names)
     folder = getattr(arguments, "folder", None)
-    return _files(arguments, _INPUTS) if folder is None else {str(Path(folder) / "plan.json")}
+    return sorted(found if folder is None else found | {str(Path(folder) / "plan.json")})
 
 
 def _texts(value: Any) -> Iterator[str]:

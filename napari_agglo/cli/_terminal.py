@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import (
     Progress,
     ProgressCallback,
+    WorkClock,
     part_of,
 )
 from napari_agglo.cli._messages import describe, option_of
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 LOG_SECONDS = 5.0  # between two lines of progress where there is no terminal
 
+TICK = 1.0  # seconds between two looks at the clock, while a stage reports nothing
 LONG_SECONDS = 10.0  # from which on the line on a terminal has the time
 # The stages of a command, in their order, by the beginnings of their names, each with its share of
 # the work; an empty name stands for any stage.
@@ -83,7 +86,8 @@ class Console:
         """Yield a callback that shows the progress of the whole command.
 
         On a terminal it keeps one line up to date; elsewhere, such as in the log of a cluster, it
-        prints a line every five seconds. With ``-v`` it prints a line for each stage.
+        prints a line every five seconds, also while a stage reports nothing. With ``-v`` it prints
+        a line for each stage.
 
         `stages` are those that will be reported, one after another, each from 0 to 1. Of many
         images (``--each``) each has its share.
@@ -92,15 +96,49 @@ class Console:
             yield None
             return
         on_terminal = sys.stderr.isatty() and self.verbosity == 0
-        show: ProgressCallback | None = self._rewrite_line() if on_terminal else self._log_lines()
         number, images = self.image
-        if images > 1:
-            show = part_of(show, number / images, (number + 1) / images)
+        with self._ticking(self._rewrite_line() if on_terminal else self._log_lines()) as shown:
+            show: ProgressCallback | None = shown
+            if images > 1:
+                show = part_of(show, number / images, (number + 1) / images)
+            try:
+                yield one_work(show, stages)
+            finally:
+                if on_terminal:
+                    print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def _ticking(self, show: ProgressCallback) -> Iterator[ProgressCallback]:
+        """Yield `show`, which a thread calls again with the last state while none is reported.
+
+        A reader of a large file or the compiler of a kernel may report nothing for a minute.
+        """
+        last: Progress | None = None
+        stopped, one_at_a_time = threading.Event(), threading.Lock()
+
+        def tell(state: Progress) -> None:
+            nonlocal last
+            with one_at_a_time:
+                last = state
+                show(state)
+
+        def tick() -> None:
+            while not stopped.wait(TICK):
+                with one_at_a_time, suppress(OSError, ValueError):  # stderr may be closed
+                    if stopped.is_set():
+                        return
+                    if last is not None:
+                        show(last)
+                    elif time.monotonic() - self._began >= LOG_SECONDS:
+                        show(Progress("starting", 0, 1))
+
+        thread = threading.Thread(target=tick, daemon=True)
+        thread.start()
         try:
-            yield one_work(show, stages)
+            yield tell
         finally:
-            if on_terminal:
-                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            with one_at_a_time:  # no line after those of the command
+                stopped.set()
 
     def _log_lines(self) -> ProgressCallback:
         stage = ""
@@ -133,7 +171,8 @@ class Console:
     def _text(self, progress: Progress) -> str:
         number, images = self.image
         image = f"image {number + 1} of {images}, " if images > 1 else ""
-        return f"{image}{_progress_text(progress)}"
+        compiling = ", compiling (first run only)" if WorkClock.is_compiling() else ""
+        return f"{image}{_progress_text(progress)}{compiling}"
 
 
 def one_work(progress: ProgressCallback | None, stages: Stages) -> ProgressCallback | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 from pathlib import Path
@@ -12,6 +13,7 @@ import tifffile
 
 from napari_agglo import __version__
 from napari_agglo.cli import main
+from napari_agglo.cli._main import make_parser
 
 
 @pytest.fixture
@@ -51,3 +53,45 @@ def test_none_is_written_if_not_wanted_or_not_done(here):
     assert main(["oversegment", "b.tif", "-o", "s.tif", "--no-provenance", "-q"]) == 0
     assert main(["oversegment", "b.tif", "-o", "t.tif", "--range", "5:6", "-q"]) == 2
     assert not list(here.glob("*.json"))
+
+
+# Commands that write nothing, or whose output is itself the record.
+WITHOUT = {
+    "warm", "completion", "blocks plan", "blocks status", "session info", "session recover",
+}  # fmt: skip
+
+
+def leaves(parser):
+    """Return the parser of each command that does something, by its words."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not inner:
+        return {parser.prog.partition(" ")[2]: parser}
+    return {
+        words: leaf
+        for one in inner[0].choices.values()
+        for words, leaf in leaves(one).items()
+    }  # fmt: skip
+
+
+def test_every_command_that_writes_has_a_record():
+    found = leaves(make_parser())
+    without = {
+        words
+        for words, leaf in found.items()
+        if not any(action.dest == "provenance" for action in leaf._actions)
+    }
+    assert without == WITHOUT
+
+
+def test_a_session_has_the_record_of_its_making_and_of_applied_edits(files):
+    evidence = ["--superpixels", "superpixels.tif", "--cues", "boundary.tif"]
+    assert main(["session", "create", "a.agglo", *evidence, "-q"]) == 0
+    made = record("a.agglo.json")
+    assert made["command"] == "session create"
+    assert set(made["inputs"]) == {"superpixels.tif", "boundary.tif"}
+    assert made["outputs"]["a.agglo"]["bytes"] > 0
+    assert main(["session", "export", "a.agglo", "edits", "-o", "edits.csv", "-q"]) == 0
+    assert set(record("edits.csv.json")["inputs"]) == {"a.agglo"}
+    assert main(["session", "apply", "a.agglo", "edits.csv", "-q"]) == 0
+    assert set(record("a.agglo.apply.json")["inputs"]) == {"edits.csv"}
+    assert record("a.agglo.json") == made

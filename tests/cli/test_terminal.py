@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from napari_agglo import Progress, superpixels
+from napari_agglo._progress import WorkClock
 from napari_agglo.cli import _terminal, main
 from napari_agglo.cli._terminal import _progress_text, one_work
 
@@ -84,6 +85,38 @@ def test_a_log_has_a_line_now_and_then(clock, oversegment, capsys):
         "napari-agglo: graph 10 %, 5 s\nnapari-agglo: graph 20 %, 10 s\n"
         "napari-agglo: graph 30 %, 15 s\nnapari-agglo: graph 40 %, 20 s\n"
     )
+
+
+def test_a_log_goes_on_while_a_stage_reports_nothing(monkeypatch, oversegment, capsys):
+    monkeypatch.setattr(_terminal, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(_terminal, "TICK", 0.002)
+    lines, told = [], []
+    monkeypatch.setattr(_terminal.Console, "note", lambda _, text: lines.append(text))
+
+    def lines_with(word):
+        return sum(word in line for line in lines)
+
+    def wait(word):
+        until = time.monotonic() + 30
+        while lines_with(word) < 3 and time.monotonic() < until:
+            time.sleep(0.002)
+        told.append(len(lines))
+
+    def steps():
+        wait("starting")
+        yield Progress("graph", 1, 4)
+        wait("graph")
+        WorkClock.begin_compiling()
+        wait("compiling")
+        WorkClock.end_compiling()
+
+    assert oversegment(steps()) == 0
+    assert len(told) == 3
+    ended = len(lines)
+    time.sleep(0.02)
+    assert len(lines) == ended, "the thread is gone"
+    for word in ("starting", "graph", "compiling"):
+        assert lines_with(word) >= 3, lines[:9]
 
 
 def test_verbose_has_a_line_for_each_stage(clock, oversegment, capsys):

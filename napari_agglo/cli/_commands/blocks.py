@@ -62,8 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(action)
         add_json(action)
         add_verbosity(action)
-        if name == "run":
+        if name in ("run", "session"):
             add_provenance(action)
+        if name == "session":
+            action.set_defaults(records="")
         action.set_defaults(run=run_action, parser=action)
 
 

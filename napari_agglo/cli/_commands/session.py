@@ -10,6 +10,7 @@ from typing import Any
 from napari_agglo.cli._arguments import add_json, add_verbosity
 from napari_agglo.cli._commands import export, session_create
 from napari_agglo.cli._messages import SomeFailed
+from napari_agglo.cli._provenance import add_provenance
 from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import SESSION, Console
 
@@ -22,6 +23,9 @@ DESCRIPTION = (
     "recover repairs a damaged session and lists what was lost; nothing is deleted."
 )
 EXAMPLE = "napari-agglo session info cells.agglo"
+
+# Suffixes of the records of provenance; that of an export is beside its own output.
+_RECORDS = {"create": "", "apply": ".apply", "export": None}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             add_session_options(action)
             add_json(action)
         add_verbosity(action)
+        if name in _RECORDS:
+            add_provenance(action)
+            action.set_defaults(records=_RECORDS[name])
         action.set_defaults(run=run_action, parser=action)
 
 

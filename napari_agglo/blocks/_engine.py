@@ -261,6 +261,7 @@ class _Runner:
         redo: list[tuple[str, int]] = []
         failures: list[tuple[int, str]] = []
         n_left = len(left)
+        absent: dict[str, int] = {}
         for index, notes in self._results(stage, left, count):
             if "redo" in notes:
                 redo += [(name, number) for name, number in notes["redo"]]
@@ -271,7 +272,9 @@ class _Runner:
             else:
                 self._result.done[stage.name] = self._result.done.get(stage.name, 0) + 1
                 for name, number in notes.get("absent", {}).items():
-                    self._result.absent[name] = self._result.absent.get(name, 0) + number
+                    absent[name] = absent.get(name, 0) + number
+        for name, number in absent.items():  # several stages may read one input
+            self._result.absent[name] = max(self._result.absent.get(name, 0), number)
         spent = self._result.seconds.get(stage.name, 0.0) + time.monotonic() - began
         self._result.seconds[stage.name] = round(spent, 3)
         if failures:

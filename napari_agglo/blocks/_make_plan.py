@@ -19,7 +19,7 @@ from napari_agglo.blocks._budget import budget, sized
 from napari_agglo.blocks._cut import needed_halo, sample_box
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
 from napari_agglo.blocks._plan import Plan, Source
-from napari_agglo.blocks._run_files import CLASSIFIER, POLICY, Job
+from napari_agglo.blocks._run_files import CLASSIFIER, POLICY, Absent, Job
 from napari_agglo.errors import (
     DataWarning,
     InvalidInput,
@@ -43,6 +43,7 @@ from napari_agglo.volumes import (
     warn_of_places,
 )
 from napari_agglo.volumes._oriented import affinity_gate
+from napari_agglo.volumes._place import is_url
 
 HALO = 16
 
@@ -169,6 +170,12 @@ def make_plan(
     >>> blocks.open(where / "result").tree
     MergeTree(... superpixels, ... merges, priorities ... to ...)
     """
+    if folder is not None and is_url(os.fspath(folder)):
+        raise InvalidInput(
+            f"{os.fspath(folder)} is a URL, and results are written to a folder on disk",
+            argument="folder",
+            remedy="choose one that all workers see, and copy the labels when the run is complete",
+        )
     named = {} if cues is None else dict(cues) if isinstance(cues, Mapping) else {"boundary": cues}
     given = {name: Source.of(path, f"cues[{name!r}]") for name, path in named.items()}
     others = {
@@ -328,8 +335,8 @@ def _needed_halo(plan: Plan) -> int:
     job, box = Job(Path(), plan), sample_box(plan.shape, plan.per_plane)
     with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
         return needed_halo(
-            job.boundary(box, {}), spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size,
-            per_plane=plan.per_plane, nan=plan.nan, whole=plan.shape,
+            job.boundary(box, Absent(box)), spacing=plan.spacing, sigma=plan.sigma,
+            min_size=plan.min_size, per_plane=plan.per_plane, nan=plan.nan, whole=plan.shape,
             value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
         )  # fmt: skip
     return 0

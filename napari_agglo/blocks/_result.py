@@ -90,10 +90,13 @@ def status(folder: str | os.PathLike[str]) -> Status:
     for stage in stages_of(job.plan):
         marked = [read_marker(job, stage.name, index) for index in range(stage.tasks)]
         notes = [one for one in marked if one is not None]
+        here: dict[str, int] = {}
         for note in notes:
             for name, number in note.get("absent", {}).items():
-                absent[name] = absent.get(name, 0) + number
+                here[name] = here.get(name, 0) + number
             faces, differ = faces + note.get("faces", 0), differ + note.get("differ", 0)
+        for name, number in here.items():  # several stages may read one input
+            absent[name] = max(absent.get(name, 0), number)
         stages.append(
             StageStatus(
                 stage.name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,35 @@ Notes = dict[str, Any]
 SUPERPIXELS, LABELS = "superpixels.ome.zarr", "labels.ome.zarr"
 PRECOMPUTED = "labels.precomputed"
 POLICY, CLASSIFIER = "policy.npz", "classifier.npz"
+
+
+@dataclass(frozen=True)
+class Absent:
+    """Chunks of inputs that are not in their stores and read as the fill value, by input.
+
+    A block counts the chunks that begin in it, so that all blocks together count each chunk once,
+    although its voxels may lie in several of them, and in the halos of more.
+    """
+
+    block: Slices
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, data: OnDisk, slices: Slices, values: NDArray[Any]) -> None:
+        """Count those of a part that was read; it may have further axes before those of a block."""
+        before = len(slices) - len(self.block)
+        chunks = data.chunks or (1,) * len(slices)
+        own = list(slices[:before])
+        for here, side in zip(self.block, chunks[before:], strict=True):
+            own.append(slice(-(-here.start // side) * side, here.stop))
+        if any(one.start >= one.stop for one in own):
+            return
+        part = tuple(
+            slice(one.start - read.start, one.stop - read.start)
+            for one, read in zip(own, slices, strict=True)
+        )
+        number = data.absent(tuple(own), values[part])
+        if number:
+            self.counts[name] = self.counts.get(name, 0) + number
 
 
 class Redo(Exception):
@@ -103,36 +132,36 @@ class Job:
         """Return the folder of a store."""
         return self.folder / name
 
-    def cue(self, name: str, slices: Slices, notes: Notes) -> NDArray[Any]:
+    def cue(self, name: str, slices: Slices, absent: Absent) -> NDArray[Any]:
         """Read a part of a cue."""
         if name in self.plan.cues:
-            return read_source(self.plan.cues[name], slices, f"cues[{name!r}]", notes)
+            return read_source(self.plan.cues[name], slices, f"cues[{name!r}]", absent)
         return self._own(f"cue_{name}.ome.zarr", "predict", slices)
 
-    def evidence(self, slices: Slices, notes: Notes) -> dict[str, Any]:
+    def evidence(self, slices: Slices, absent: Absent) -> dict[str, Any]:
         """Read a part of all cues, as `check_cues` takes them."""
         out: dict[str, Any] = {}
         if self.plan.affinities is not None:
-            around, cues = self._channels(slices, notes)
+            around, cues = self._channels(slices, absent)
             out[AFFINITY] = cropped(cues, slices, around)
         names = (*self.plan.cues, *self.plan.predicted)
-        return out | {name: self.cue(name, slices, notes) for name in names}
+        return out | {name: self.cue(name, slices, absent) for name in names}
 
-    def boundary(self, slices: Slices, notes: Notes) -> NDArray[Any]:
+    def boundary(self, slices: Slices, absent: Absent) -> NDArray[Any]:
         """Read a part of the map that superpixels are made of."""
         if self.plan.boundary != AFFINITY or self.plan.affinities is None:
-            return self.cue(self.plan.boundary, slices, notes)
-        around, cues = self._channels(slices, notes)
+            return self.cue(self.plan.boundary, slices, absent)
+        around, cues = self._channels(slices, absent)
         return boundary_part(cues, slices, around)
 
-    def _channels(self, slices: Slices, notes: Notes) -> tuple[Slices, Affinities]:
+    def _channels(self, slices: Slices, absent: Absent) -> tuple[Slices, Affinities]:
         """Read a part of the affinities with the margin that its faces need."""
         plan = self.plan
         assert plan.affinities is not None
         offsets = offsets_of_text(plan.offsets)
         around = margin(slices, offsets, plan.shape)
         every = (slice(0, len(offsets)), *around)
-        channels = read_source(plan.affinities, every, "affinities", notes)
+        channels = read_source(plan.affinities, every, "affinities", absent)
         limits = plan.ranges.get(AFFINITY)
         return around, part_of_channels(channels, around, offsets, limits, plan.nan)
 
@@ -142,10 +171,10 @@ class Job:
             return (0.0, 65535.0)
         return self.plan.ranges.get(name if name in self.plan.cues else AFFINITY)
 
-    def labels(self, slices: Slices, notes: Notes) -> NDArray[Any]:
+    def labels(self, slices: Slices, absent: Absent) -> NDArray[Any]:
         """Read a part of the superpixels."""
         if self.plan.superpixels is not None:
-            return read_source(self.plan.superpixels, slices, "superpixels", notes)
+            return read_source(self.plan.superpixels, slices, "superpixels", absent)
         return self._own(SUPERPIXELS, "superpixels", slices)
 
     def check_superpixels(self, slices: Slices) -> None:
@@ -275,14 +304,12 @@ class Job:
         return MergeTree(labels, winners, losers, priorities, sizes)
 
 
-def read_source(source: Source, slices: Slices, name: str, notes: Notes) -> NDArray[Any]:
-    """Read a part of an input; note how many of its chunks are not in the store."""
+def read_source(source: Source, slices: Slices, name: str, absent: Absent) -> NDArray[Any]:
+    """Read a part of an input; count its chunks that are not in the store."""
     data = source.open().data
     values = np.ascontiguousarray(data[slices])
-    absent = data.absent(slices, values) if isinstance(data, OnDisk) else 0
-    if absent:
-        missing = notes.setdefault("absent", {})
-        missing[name] = missing.get(name, 0) + absent
+    if isinstance(data, OnDisk):
+        absent.add(name, data, slices, values)
     return values
 
 

@@ -48,6 +48,7 @@ from napari_agglo.blocks._run_files import (
     POLICY,
     PRECOMPUTED,
     SUPERPIXELS,
+    Absent,
     Job,
     Notes,
     Redo,
@@ -111,20 +112,20 @@ def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 
 def _cut(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    plan, notes = job.plan, Notes()
+    plan = job.plan
     core = job.grid.slices(index)
+    absent = Absent(core)
     halo = halo_sides(plan.halo, plan.shape, plan.per_plane)
     outer = job.grid.padded(index, halo, halo)
-    mask = None if plan.mask is None else read_source(plan.mask, outer, "mask", notes)
+    mask = None if plan.mask is None else read_source(plan.mask, outer, "mask", absent)
     arrays = cut_block(
-        job.boundary(outer, notes), mask, core, outer, plan.shape,
+        job.boundary(outer, absent), mask, core, outer, plan.shape,
         spacing=plan.spacing, sigma=plan.sigma, min_size=plan.min_size, per_plane=plan.per_plane,
         value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
         nan=plan.nan, progress=progress,
     )  # fmt: skip
-    notes["bytes"] = job.write("cut", index, arrays)
-    notes["pieces"] = int(arrays["count"][0])
-    return notes
+    size = job.write("cut", index, arrays)
+    return {"bytes": size, "pieces": int(arrays["count"][0]), "absent": absent.counts}
 
 
 def _join(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
@@ -187,15 +188,16 @@ def _with_planes_above(job: Job, index: int) -> DenseLabels:
 
 
 def _statistics(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    plan, notes = job.plan, Notes()
+    plan = job.plan
     core = job.grid.slices(index)
+    absent = Absent(core)
     above = (2 if plan.dams else 1,) * plan.ndim
     outer = job.grid.padded(index, (0,) * plan.ndim, above)
     own = plan.superpixels is None and not plan.dams
     plain = (*plan.cues, *plan.predicted)
     arrays = partial_graph(
-        _with_planes_above(job, index) if own else job.labels(outer, notes),
-        job.evidence(outer, notes),
+        _with_planes_above(job, index) if own else job.labels(outer, absent),
+        job.evidence(outer, absent),
         core,
         plan.shape,
         plan.layout,
@@ -204,9 +206,10 @@ def _statistics(job: Job, index: int, progress: ProgressCallback | None) -> Note
         dams=plan.dams,
         progress=progress,
     )
-    notes["bytes"] = job.write("statistics", index, arrays)
-    notes["regions"], notes["boundaries"] = len(arrays["ids"]), len(arrays["edges"])
-    return notes
+    return {
+        "bytes": job.write("statistics", index, arrays), "regions": len(arrays["ids"]),
+        "boundaries": len(arrays["edges"]), "absent": absent.counts,
+    }  # fmt: skip
 
 
 def _of_tables(job: Job, tasks: list[tuple[str, int]], use: Callable[[TableSum], Result]) -> Result:
@@ -353,8 +356,8 @@ def _table(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 
 def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    notes = Notes()
     slices = job.grid.slices(index)
+    absent = Absent(slices)
     ids, segments = job.arrays("graph/ids"), job.arrays("table/segments")
     if job.plan.superpixels is None and job.table("cut", index).exists():
         job.check_superpixels(slices)
@@ -362,10 +365,10 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
         own = segments[np.searchsorted(ids, _numbers(job, index))]
         image = relabelled(pieces, own, lengths(slices))
     else:
-        here = dense_labels(job.labels(slices, notes), "block")
+        here = dense_labels(job.labels(slices, absent), "block")
         image = segments[np.searchsorted(ids, here.ids)][here.image]
     write_block(job.store(LABELS), 0, slices, image)
-    return notes
+    return {"absent": absent.counts}
 
 
 def _coarsen(store: str, level: int) -> Callable[[Job, int, ProgressCallback | None], Notes]:
@@ -389,18 +392,17 @@ def _precomputed(level: int) -> Callable[[Job, int, ProgressCallback | None], No
 
 
 def _overlap(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    notes = Notes()
     slices = job.grid.slices(index)
+    absent = Absent(slices)
     assert job.plan.gold is not None
-    gold = read_source(job.plan.gold, slices, "gold", notes)
-    table = contingency(job.labels(slices, notes), gold, progress=progress)
+    gold = read_source(job.plan.gold, slices, "gold", absent)
+    table = contingency(job.labels(slices, absent), gold, progress=progress)
     arrays = {
         "rows": table.row_ids[table.rows],
         "columns": table.column_ids[table.columns],
         "counts": table.counts,
     }
-    notes["bytes"] = job.write("overlap", index, arrays)
-    return notes
+    return {"bytes": job.write("overlap", index, arrays), "absent": absent.counts}
 
 
 def _evaluate(job: Job, index: int, progress: ProgressCallback | None) -> Notes:

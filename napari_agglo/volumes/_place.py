@@ -175,6 +175,10 @@ def remote(url: str) -> Iterator[None]:
         remedy: Remedy = Advice("check the address and the connection, or download it")
         if "protocol not known" in reason.lower():
             remedy = Advice("use https://, s3:// or a file")
+        elif "credentials" in reason.lower():
+            remedy = Advice(
+                "log in, or for a public bucket set the environment variable FSSPEC_S3_ANON=true"
+            )
         raise InvalidInput(
             f"{url} cannot be read ({reason})", argument="source", remedy=remedy
         ) from error

@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import tifffile
+import zarr
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
@@ -16,6 +17,7 @@ from napari_agglo.session import Session, Source
 from napari_agglo.session._store import sources as sources_module
 from napari_agglo.session._store.manifest import read_manifest
 from napari_agglo.session._store.sources import fingerprint
+from napari_agglo.volumes import open_volume
 
 SUPERPIXELS = np.arange(1, 17).reshape(4, 4).repeat(6, 0).repeat(6, 1)
 
@@ -126,3 +128,23 @@ def test_a_fingerprint_reads_a_part_and_knows_the_type(monkeypatch):
     assert fingerprint(volume) != fingerprint(volume + 1)
     assert fingerprint(volume) == fingerprint(da.from_array(volume, chunks=2))
     assert fingerprint(volume) == fingerprint(volume.astype(">u2"))
+
+
+def test_a_fingerprint_reads_every_chunk_once(tmp_path):
+    volume = np.arange(50 * 60, dtype=np.uint16).reshape(50, 60)
+    path = str(tmp_path / "v.zarr")
+    zarr.create_array(path, data=volume, chunks=(16, 60))
+    data = open_volume(path).data
+    parts = []
+
+    class Watched:
+        """An array on disk that notes which rows are read."""
+
+        shape, dtype, chunks = data.shape, data.dtype, data.chunks
+
+        def __getitem__(self, index):
+            parts.append(index)
+            return data[index]
+
+    assert fingerprint(Watched()) == fingerprint(volume)
+    assert parts == [slice(0, 16), slice(16, 32), slice(32, 48), slice(48, 50)]

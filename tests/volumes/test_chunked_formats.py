@@ -267,6 +267,13 @@ def test_memory_and_protocols(monkeypatch):
     with refuses("source", Install('"napari-agglo[remote]"')):
         open_volume("s3://bucket/a.zarr")
 
+    def nobody(*_, **__):
+        raise RuntimeError("Unable to locate credentials")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", nobody)
+    with refuses("source", "FSSPEC_S3_ANON"):
+        open_volume("s3://bucket/a.zarr")
+
 
 # Pickling -----------------------------------------------------------------------------------
 

@@ -84,8 +84,24 @@ def fingerprint(data: Any, sample: bool | None = None) -> tuple[tuple[int, ...],
     each = max(1, math.prod(shape[1:]) * dtype.itemsize)
     count = min(shape[0], max(4, _READ // each))
     planes = np.unique(np.linspace(0, shape[0] - 1, count).astype(int))
-    sums = [digest_array(np.asarray(data[int(k)]).astype(dtype, copy=False)) for k in planes]
+    sums = [digest_array(plane.astype(dtype, copy=False)) for plane in _read_planes(data, planes)]
     return shape, dtype.str, digest_all(sums)
+
+
+def _read_planes(data: Any, planes: NDArray[np.intp]) -> Iterator[NDArray[Any]]:
+    """Yield planes along the first axis; those of one layer of chunks are read at once.
+
+    A chunk is read and decoded as a whole: one plane after the other, from each chunk as often.
+    """
+    depth = (getattr(data, "chunks", None) or (1,))[0]
+    depth = depth if isinstance(depth, int) else 1  # an array of dask has the sides of each chunk
+    each = max(1, math.prod(data.shape[1:]) * np.dtype(data.dtype).itemsize)
+    depth = max(1, min(depth, _READ // each))
+    for layer in np.unique(planes // depth):
+        inside = planes[planes // depth == layer]
+        first = int(inside[0])
+        slab = np.asarray(data[first : int(inside[-1]) + 1])
+        yield from (slab[k - first] for k in inside)
 
 
 def described_sources(

@@ -8,27 +8,60 @@ number of bits (1, 2-3, 4-7, 8-15, ...) count as equal, and of equal sizes the l
 first. In that order the work passes through the volume from end to end, a few times; the order of
 exact sizes would access it at random and wait for memory.
 
-Strategy. Sizes only grow, so each small superpixel has one entry in a heap, under its size at that
-time; when it is popped and has grown, it is entered again under its true size. A superpixel is
-connected, so that all its voxels are reached from any of them. The next voxel to flood from is the
-least of three: the first of the wet voxels around, in an array sorted by insertion; the first of
-the voxels flooded at the current level, in a plain queue; and the first of higher ones, in a heap.
+Strategy. Sizes only grow, so the labels are scanned once for each number of bits, in order, and
+those of that size are dissolved; no label of fewer bits can be left but islands. A superpixel is
+connected, so that all its voxels are reached from any of them. Of the wet voxels around a voxel,
+only the one that is flooded from first can flood it, so a voxel keeps one of them, its *leader*.
+The next voxel to flood from is the least of three: the first of the leaders, which are sorted; the
+first of the voxels flooded at the current level, in a plain queue; and the lowest of higher ones.
+Leaders are sorted by counting the lesser ones of each, and the lowest voxel is found by a scan: for
+some dozens of keys this is faster than a heap, as it has no branches. Larger superpixels have
+heaps.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo._numba.heaps import heap_pop, heap_push
+from napari_agglo._numba.heaps import heap_order, heap_pop, heap_push
 from napari_agglo.superpixels._watershed import Array, Grid, Tick, in_slices
 
-_RANK_BITS = 44  # order within a level: a flat index, or this half plus the order of entry
-_FOLLOWER = 1 << (_RANK_BITS - 1)
-_NEVER = 1 << 62
-_FEW = 128  # keys that are sorted faster by insertion than by a heap
+_STEP_BITS = 5  # number of an offset: up to 16 axes
+_VOXEL_BITS = 40  # a flat index, or the order of entry
+_NEVER = 1 << 62  # above all keys
+_FEW = 128  # voxels up to which a scan is faster than a heap
+_SCANNED = 16  # labels that take as long to scan as a voxel to flood, or less
+
+
+class _Room(NamedTuple):
+    """Arrays for the voxels of one superpixel, all but `heights` of int64.
+
+    Attributes
+    ----------
+    members, heights
+        Voxels to flood and their levels, in the order in which they were found.
+    unsorted, leaders
+        Keys ``(level, voxel, number of the offset to the member)`` of the leaders; `unsorted` is a
+        heap if there are many, otherwise `leaders` has the keys in order, and `_NEVER` after them.
+    entered
+        Flooded voxels, in the order of entry.
+    queue
+        Numbers of those in `entered` that were flooded at the current level.
+    waiting
+        Keys ``(level, number in entered)`` of higher ones: a heap if there are many, otherwise the
+        key of each that entered, `_NEVER` for those that wait no longer.
+    """
+
+    members: Any
+    heights: Any
+    unsorted: Any
+    leaders: Any
+    entered: Any
+    queue: Any
+    waiting: Any
 
 
 def dissolve_small(
@@ -51,17 +84,15 @@ def dissolve_small(
     small = np.flatnonzero((sizes > 0) & (sizes < min_size))
     if small.size == 0:
         return
-    bits = np.frexp(sizes[small].astype(np.float64))[1].astype(np.int64)
-    ladder = np.sort(bits * (count + 1) + small)  # sorted, hence a heap
-    left = np.array([ladder.size], np.int64)
-    room = min(min_size, int(sizes.sum()))
-    members = np.empty(room, np.int64)
-    leaders, queue, heap = (np.empty(n * room, np.int64) for n in (1, 1, 2))
+    n = min(min_size, int(sizes.sum()))
+    keys = (np.empty(n + 1, np.int64) for _ in range(5))
+    room = _Room(np.empty(n, np.int64), np.empty(n, np.int32), *keys)
+    cursor = np.array([1, 1], np.int64)
     in_slices(
         lambda budget: int(
             _dissolve(
-                state, levels, grid.offsets, sizes, anchors, min_size,
-                ladder, left, members, leaders, queue, heap, budget // 16,  # heaps are slow
+                state, levels, grid.offsets, sizes, anchors, min_size, room, cursor,
+                budget // 8,  # a voxel takes longer than in other kernels
             )
         ),
         int(sizes[small].sum()),
@@ -80,108 +111,153 @@ def _measure(state: Any, start: int, stop: int, sizes: Any, anchors: Any) -> Non
             anchors[label] = voxel
 
 
-@inlined
-def _bits(size: int) -> int:
-    """Return the number of bits of `size`."""
-    bits = 0
-    while size > 0:
-        size >>= 1
-        bits += 1
-    return bits
-
-
 @kernel
 def _dissolve(
-    state: Any, levels: Any, offsets: Any, sizes: Any, anchors: Any, min_size: int,
-    ladder: Any, left: Any, members: Any, leaders: Any, queue: Any, heap: Any, budget: int,
+    state: Any, levels: Any, offsets: Any, sizes: Any, anchors: Any, min_size: int, room: Any,
+    cursor: Any, budget: int,
 ) -> int:  # fmt: skip
     """Dissolve until about `budget` voxels are visited; return the number of visits, 0 at the end.
 
-    ``ladder[:left[0]]`` is the heap of small labels, ``bits * sizes.size + label``. No bounds
-    checking is performed: `state` must be walled in as `Grid` does it, `members`, `leaders` and
-    `queue` must have room for the voxels of a small label and `heap` for twice as many.
+    `cursor` is (bits of the size to dissolve, next label). No bounds checking is performed: `state`
+    must be walled in as `Grid` does it, and `room` have room for the voxels of a small label.
     """
     visits = 0
-    while visits < budget and left[0] > 0:
-        label = ladder[0] % sizes.size
-        left[0] = heap_pop(ladder, None, left[0])
-        visits += 1
-        if sizes[label] >= min_size:
-            continue
-        rung = _bits(sizes[label]) * sizes.size + label
-        if left[0] > 0 and rung > ladder[0]:
-            left[0] = heap_push(ladder, None, left[0], rung, None)
-            continue
-        # Dry its voxels, from any one of them. Of the wet voxels around a voxel, only the one that
-        # is popped first can flood it.
-        members[0] = anchors[label]
-        state[members[0]] = -1 - np.int64(levels[members[0]])
-        dry = 1
-        head = 0
-        n_leaders = 0
-        waiting = np.int64(0)
-        while head < dry:
-            voxel = members[head]
-            head += 1
-            first = np.int64(_NEVER)
-            for k in range(offsets.size):
-                neighbour = voxel + offsets[k]
-                there = state[neighbour]
-                if there == label:
-                    state[neighbour] = -1 - np.int64(levels[neighbour])
-                    members[dry] = neighbour
-                    dry += 1
-                elif there > 0:
-                    first = min(first, (np.int64(levels[neighbour]) << _RANK_BITS) + neighbour)
-            if n_leaders == _FEW and first != _NEVER:
-                waiting = heap_push(heap, None, waiting, first, None)
-            elif first != _NEVER:
-                at = n_leaders
-                while at > 0 and leaders[at - 1] > first:
-                    leaders[at] = leaders[at - 1]
-                    at -= 1
-                leaders[at] = first
-                n_leaders += 1
-        visits += dry
-        if n_leaders == 0:  # an island, without neighbours: it stays
-            for i in range(dry):
-                state[members[i]] = label
-            continue
-        sizes[label] = 0
-        entered = 0
-        # Invariant: the keys in `queue` are of the current level and ascend; it is empty before the
-        # level rises. So the least key of all is the first of `leaders`, `queue` or `heap`.
-        leader = 0
-        head = 0
-        tail = 0
-        while entered < dry:
-            key = leaders[leader] if leader < n_leaders else np.int64(_NEVER)
-            least = queue[head] if head < tail else np.int64(_NEVER)
-            if waiting > 0 and heap[0] < min(key, least):
-                key = heap[0]
-                waiting = heap_pop(heap, None, waiting)
-            elif least < key:
-                key = least
-                head += 1
-            else:
-                leader += 1
-            level: Any = key >> _RANK_BITS
-            rank = key & ((1 << _RANK_BITS) - 1)
-            voxel = rank if rank < _FOLLOWER else members[rank - _FOLLOWER]
-            owner = state[voxel]
-            for k in range(offsets.size):
-                neighbour = voxel + offsets[k]
-                there = state[neighbour]
-                if there < 0:
-                    state[neighbour] = owner
-                    sizes[owner] += 1
-                    members[entered] = neighbour
-                    height = np.int64(-1 - there)
-                    if height > level:
-                        rank = (height << _RANK_BITS) + _FOLLOWER + entered
-                        waiting = heap_push(heap, None, waiting, rank, None)
-                    else:
-                        queue[tail] = (level << _RANK_BITS) + _FOLLOWER + entered
-                        tail += 1
-                    entered += 1
+    while visits < budget and (1 << (cursor[0] - 1)) < min_size:
+        low = 1 << (cursor[0] - 1)
+        high = min(2 * low, min_size)
+        start = cursor[1]
+        label = start
+        while label < sizes.size and visits < budget:
+            if low <= sizes[label] < high:
+                n_dry, n_leaders = _dry(label, state, levels, offsets, anchors[label], room)
+                visits += n_dry
+                if n_leaders == 0:  # an island, without neighbours: it stays
+                    for i in range(n_dry):
+                        state[room.members[i]] = label
+                else:
+                    sizes[label] = 0
+                    _flood_dry(n_dry, n_leaders, state, offsets, sizes, room)
+            label += 1
+        visits += 1 + (label - start) // _SCANNED
+        cursor[1] = label
+        if label == sizes.size:
+            cursor[0] += 1
+            cursor[1] = 1
     return visits
+
+
+@inlined
+def _dry(label: Any, state: Any, levels: Any, offsets: Any, anchor: Any, room: Any) -> Any:
+    """Dry the voxels of a label, from one of them; return their number and that of the leaders.
+
+    The state of a dry voxel is -1 minus its number in `members`.
+    """
+    room.members[0] = anchor
+    room.heights[0] = levels[anchor]
+    state[anchor] = -1
+    n_dry = 1
+    head = 0
+    n_leaders = 0
+    while head < n_dry:
+        voxel = room.members[head]
+        head += 1
+        first = np.int64(_NEVER)
+        for k in range(offsets.size):
+            neighbour = voxel + offsets[k]
+            there = state[neighbour]
+            if there == label:
+                state[neighbour] = -1 - n_dry
+                room.heights[n_dry] = levels[neighbour]
+                room.members[n_dry] = neighbour
+                n_dry += 1
+            elif there > 0:
+                # offsets are symmetric: the last but k leads back
+                key = (np.int64(levels[neighbour]) << _VOXEL_BITS) + neighbour
+                first = min(first, (key << _STEP_BITS) + offsets.size - 1 - k)
+        room.unsorted[n_leaders] = first
+        n_leaders += first != _NEVER
+    return n_dry, n_leaders
+
+
+@inlined
+def _flood_dry(n_dry: Any, n_leaders: Any, state: Any, offsets: Any, sizes: Any, room: Any) -> None:
+    """Flood the voxels that `_dry` has dried from their leaders."""
+    few = n_dry <= _FEW
+    if few:
+        _sort_leaders(n_leaders, room)
+    else:
+        heap_order(room.unsorted, None, n_leaders)
+    first = room.leaders[0] if few else room.unsorted[0]  # key of the next leader
+    n_used = 0
+    lowest = np.int64(_NEVER)  # least key of `waiting`
+    n_waiting = np.int64(0)
+    n_entered = 0
+    head = 0
+    tail = 0
+    level = np.int64(-1)
+    # Invariant: voxels in `queue` are of the current level, and it is empty before the level rises.
+    # Of one level the leaders come first, then the waiting, who entered before the level was
+    # reached, then the queue.
+    while n_entered < n_dry:
+        height = first >> (_VOXEL_BITS + _STEP_BITS)
+        rising = lowest >> _VOXEL_BITS
+        start = 0
+        stop = offsets.size
+        if head < tail and level < min(height, rising):
+            voxel = room.entered[room.queue[head]]
+            head += 1
+        elif rising < height:
+            level = rising
+            number = lowest & ((1 << _VOXEL_BITS) - 1)
+            voxel = room.entered[number]
+            lowest = np.int64(_NEVER)
+            if few:
+                room.waiting[number] = _NEVER
+                for i in range(n_entered):
+                    lowest = min(lowest, room.waiting[i])
+            else:
+                n_waiting = heap_pop(room.waiting, None, n_waiting)
+                if n_waiting > 0:
+                    lowest = room.waiting[0]
+        else:
+            # All other dry neighbours of a leader have earlier leaders, or follow as the next.
+            level = height
+            voxel = (first >> _STEP_BITS) & ((1 << _VOXEL_BITS) - 1)
+            start = first & ((1 << _STEP_BITS) - 1)
+            stop = start + 1
+            n_used += 1
+            if few:
+                first = room.leaders[n_used]
+            else:
+                n_leaders = heap_pop(room.unsorted, None, n_leaders)
+                first = room.unsorted[0] if n_leaders > 0 else np.int64(_NEVER)
+        owner = state[voxel]
+        for k in range(start, stop):
+            neighbour = voxel + offsets[k]
+            there = state[neighbour]
+            if there < 0:
+                state[neighbour] = owner
+                sizes[owner] += 1
+                room.entered[n_entered] = neighbour
+                own = np.int64(room.heights[-1 - there])
+                key = (own << _VOXEL_BITS) + n_entered if own > level else np.int64(_NEVER)
+                lowest = min(lowest, key)
+                if few:
+                    room.waiting[n_entered] = key
+                elif own > level:
+                    n_waiting = heap_push(room.waiting, None, n_waiting, key, None)
+                room.queue[tail] = n_entered
+                tail += own <= level
+                n_entered += 1
+
+
+@inlined
+def _sort_leaders(n: Any, room: Any) -> None:
+    """Write the keys of `n` leaders to `leaders` in order. No two are equal."""
+    for i in range(n):
+        key = room.unsorted[i]
+        place: Any = 0
+        for j in range(n):
+            place += np.int64(room.unsorted[j] < key)
+        room.leaders[place] = key
+    room.leaders[n] = _NEVER

@@ -22,7 +22,7 @@ def test_smallest_first_equals_the_oracle(shape, top):
 
 
 def test_large_superpixels_equal_the_oracle():
-    # some have more voxels around them than are sorted by insertion
+    # some have more voxels than are searched by a scan
     levels = np.random.default_rng(0).integers(0, 1000, (9, 10, 11)).astype(np.uint16)
     options = {"value_range": (0, 65535), "sigma": 0, "min_size": 400}
     expected = oracles.oversegment(levels.astype(int), np.ones(levels.shape, bool), range(3), 400)

@@ -21,6 +21,7 @@ from napari_agglo.widgets._napari import camera, grid, role_of, text_overlay, vi
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets.data._selection import Selection
+from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 __all__ = ["STEPS", "camera", "grid", "role_of", "text_overlay", "view_size"]
 
@@ -33,6 +34,11 @@ def project_of(viewer: Any) -> Project:
 def scene_of(viewer: Any) -> _scene.Scene:
     """Return the layers that the steps show in a window."""
     return per_viewer(viewer, _scene.Scene)
+
+
+def proofreader_of(viewer: Any) -> Proofreader:
+    """Return the parts of proofreading in a window."""
+    return per_viewer(viewer, Proofreader)
 
 
 def selection_of(viewer: Any) -> Selection:

@@ -14,6 +14,7 @@ from windows import (
     draw,
     limit_voxels,
     project_of,
+    proofreader_of,
     scene_of,
     selection_of,
     settle,
@@ -49,6 +50,30 @@ def test_cues_and_gold_are_hidden_under_the_first_segmentation(layers_only, crop
     selection.gold.visible = True  # by the user, who keeps it
     project.built = build(project)
     assert selection.gold.visible
+
+
+def test_all_layers_have_the_units_of_the_image(layers_only, crop, tmp_path):
+    """With others napari warns, and renders without units."""
+    project, scene = project_of(layers_only), scene_of(layers_only)
+    selection_of(layers_only)
+    add_sample(layers_only, crop)
+    for layer in layers_only.layers:
+        layer.units = ("nm", "nm")
+    show(project, project.dataset.oversegmented())
+    session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
+    session.threshold = project.threshold
+    project.set_session(session, project.built)
+    proofreader = proofreader_of(layers_only)
+    first = int(project.table()[1])
+    project.select(first)
+    scene.outline_superpixels(True)
+    proofreader.seeds.place((1, 1), 1)
+    settle(project)
+    names = {layer.name for layer in layers_only.layers}
+    assert {SEGMENTATION, OUTLINE, SUPERPIXELS, "Seeds"} <= names
+    units = {layer.name: {str(one) for one in layer.units} for layer in layers_only.layers}
+    assert set(map(frozenset, units.values())) == {frozenset({"nanometer"})}, units
+    session.close()
 
 
 def test_the_segmentation_follows_thresholds_and_selections(viewer, shown):

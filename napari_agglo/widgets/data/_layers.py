@@ -179,11 +179,8 @@ def add_plane(viewer: Any, layer: Any, axes: Sequence[int]) -> Labels:
         slice(None) if axis in rest else min(int(steps[axis]), data.shape[axis] - 1)
         for axis in range(data.ndim)
     )
-    scale = tuple(whole.scale[axis] for axis in rest)
-    translate = tuple(whole.translate[axis] for axis in rest)
-    return viewer.add_labels(
-        np.asarray(data[index]), name=f"{name} plane", scale=scale, translate=translate
-    )
+    placed = {key: tuple(of[axis] for axis in rest) for key, of in whole.keywords().items()}
+    return viewer.add_labels(np.asarray(data[index]), name=f"{name} plane", **placed)
 
 
 def as_labels(data: Any, name: str, progress: ProgressCallback | None = None) -> Any:

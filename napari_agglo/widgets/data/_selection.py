@@ -227,7 +227,7 @@ class Selection:
         for layer in layers:
             if not any(layer is one for one in self._known):
                 for event in (layer.events.name, layer.events.scale, layer.events.translate,
-                              layer.events.data):  # fmt: skip
+                              layer.events.units, layer.events.data):  # fmt: skip
                     event.connect(self._on_layer)
                 if isinstance(layer, Labels):
                     layer.events.paint.connect(self._on_paint)

@@ -62,12 +62,16 @@ def _find_parents(state: Array, levels: Array, codes: Array, grid: Grid, tick: T
     """
     most = int(grid.size * _RESOLVED)
     todo = np.empty(most + _BLOCK, grid.index_dtype)
-    lowest = np.empty(_BLOCK, np.uint16)
+    lowest, steps = np.empty(_BLOCK, np.uint16), np.empty(_BLOCK, np.uint16)
     last = grid.size - grid.front  # voxels from here on are wall
     n = 0
     for start, stop in grid.scans():
         end = min(stop, last)
-        n = int(_find_lowest(state, levels, grid.offsets, start, end, lowest, codes, todo, n, most))
+        n = int(
+            _find_lowest(
+                state, levels, grid.offsets, start, end, lowest, steps, codes, todo, n, most
+            )
+        )
         if n > most:
             return False
         tick("flooding", 0, grid.size)
@@ -91,8 +95,8 @@ def _find_parents(state: Array, levels: Array, codes: Array, grid: Grid, tick: T
 
 @kernel
 def _find_lowest(
-    state: Any, levels: Any, offsets: Any, start: int, stop: int, lowest: Any, codes: Any,
-    todo: Any, n: Any, most: Any,
+    state: Any, levels: Any, offsets: Any, start: int, stop: int, lowest: Any, steps: Any,
+    codes: Any, todo: Any, n: Any, most: Any,
 ) -> Any:  # fmt: skip
     """Write the codes of ``start:stop``; append the voxels to resolve to `todo`, return their `n`.
 
@@ -104,18 +108,24 @@ def _find_lowest(
     first = start
     while first < stop and n <= most:
         size = min(lowest.size, stop - first)
+        # Slices, whose indices cannot be negative, and 16 bits throughout: so LLVM makes vectors.
+        here = levels[first : first + size]
         for i in range(size):
-            lowest[i] = levels[first + i]
+            lowest[i] = here[i]
+            steps[i] = 0
         for k in range(offsets.size):
-            there = first + offsets[k]
-            number = np.uint8(k + 1)
+            there = levels[first + offsets[k] : first + offsets[k] + size]
+            number = np.uint16(k + 1)
             for i in range(size):
-                level = levels[there + i]
+                level = there[i]
                 least = lowest[i]
-                code = codes[first + i]
-                code = np.uint8(code | _TIED) if level == least else code
-                codes[first + i] = number if level < least else code
+                step = steps[i]
+                step = np.uint16(step | np.uint16(_TIED)) if level == least else step
+                steps[i] = number if level < least else step
                 lowest[i] = min(level, least)
+        out = codes[first : first + size]
+        for i in range(size):
+            out[i] = steps[i]
         for voxel in range(first, first + size):
             if codes[voxel] >= _TIED and state[voxel] < 0:
                 todo[n] = voxel

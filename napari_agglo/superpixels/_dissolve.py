@@ -193,7 +193,7 @@ def _flood_dry(n_dry: Any, n_leaders: Any, state: Any, offsets: Any, sizes: Any,
     n_waiting = np.int64(0)
     n_entered = 0
     head = 0
-    tail = 0
+    tail: Any = 0
     level = np.int64(-1)
     # Invariant: voxels in `queue` are of the current level, and it is empty before the level rises.
     # Of one level the leaders come first, then the waiting, who entered before the level was
@@ -256,7 +256,7 @@ def _sort_leaders(n: Any, room: Any) -> None:
     """Write the keys of `n` leaders to `leaders` in order. No two are equal."""
     for i in range(n):
         key = room.unsorted[i]
-        place: Any = 0
+        place: Any = np.int64(0)
         for j in range(n):
             place += np.int64(room.unsorted[j] < key)
         room.leaders[place] = key

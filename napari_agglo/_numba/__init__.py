@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from napari_agglo._numba.compiler import HelperCompiler, KernelCompiler
+from napari_agglo._numba.compiler import HelperCompiler, KernelCompiler, load_alone
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Kernels allocate nothing, so that numba need not count references (`_nrt`); they divide by zero as
@@ -55,6 +55,7 @@ def kernel(function: F) -> F:
     cache: Any = getattr(compiled, "_cache", None)
     if hasattr(cache, "save_overload"):
         cache.save_overload = _unless_full(cache.save_overload)
+        cache.load_overload = load_alone(cache)
     return cast(F, compiled)
 
 

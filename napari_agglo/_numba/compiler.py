@@ -11,7 +11,7 @@ time, and the code of the kernels is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import BuiltinFunctionType
@@ -26,6 +26,7 @@ from numba.core.cpu import CPUContext
 from numba.core.errors import NumbaError
 from numba.core.ir import Inst, Loc, Var
 from numba.core.postproc import PostProcessor, VariableLifetime
+from numba.core.runtime import rtsys
 from numba.core.transforms import canonicalize_cfg
 from numba.core.types import Array, Dispatcher, Function, unliteral  # type: ignore[attr-defined]
 from numba.core.typing.context import BaseContext, Context
@@ -283,3 +284,18 @@ class HelperCompiler(CompilerBase):
         name = self.state.func_id.func_qualname
         self.state.library = HelperLibrary(self.state.targetctx.codegen(), name)
         return _pipelines(self.state)
+
+
+def load_alone(cache: Any) -> Callable[[Any, Any], Any]:
+    """Return the function by which a cache loads a kernel from the disk, and nothing else.
+
+    Numba first imports its implementations of all functions and operators, and `scipy.linalg`: half
+    a second. Only compiling needs these; the code on disk needs the addresses of C functions.
+    """
+
+    def load(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    return load

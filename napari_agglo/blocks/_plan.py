@@ -282,6 +282,7 @@ _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "statistics": _GRAPH,
     "reduce": _TREE,
     "graph": _TREE,
+    "whole": _GRAPH,  # the graph of a hierarchical run, which is made when a session needs it
     "tree": _TREE,
     "table": (*_TREE, "threshold"),
     "labels": (*_TREE, "threshold", *_STORE),

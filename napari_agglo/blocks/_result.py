@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.blocks._markers import read_marker
+from napari_agglo.blocks._markers import locked, read_marker, write_marker
 from napari_agglo.blocks._plan import Plan, read_plan
 from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo, own_levels
-from napari_agglo.blocks._stages import stages_of
+from napari_agglo.blocks._stages import save_whole_graph, stages_of
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
@@ -130,7 +130,12 @@ class Result:
 
     @cached_property
     def graph(self) -> RegionGraph:
-        """The graph; its tables are memory-mapped, its superpixels stay on disk."""
+        """The graph; its tables are memory-mapped, its superpixels stay on disk.
+
+        That of a hierarchical run is made of the tables of its blocks when it is first asked for.
+        """
+        if self.plan.hierarchical:
+            self._make_graph()
         graph: RegionGraph = self._get("graph", self._job.graph)
         return graph
 
@@ -141,6 +146,28 @@ class Result:
         if self.plan.hierarchical:
             return tree
         return replace(tree, superpixels=self.graph.superpixels)
+
+    def _make_graph(self) -> None:
+        job = self._job
+        if self.plan.approximate:
+            raise InvalidInput(
+                f"{self.folder} has merges that a learned policy made within groups of blocks, and "
+                "a graph of the whole would give others",
+                argument="folder",
+                remedy="use its tree and labels, or plan again without `hierarchical`",
+            )
+        if read_marker(job, "tree", 0) is None or read_marker(job, "whole", 0) is not None:
+            return  # not ready, or there
+        try:
+            with locked(self.folder, None):
+                write_marker(job, "whole", 0, save_whole_graph(job))
+        except Redo as error:
+            raise InvalidInput(
+                f"{self.folder} is a hierarchical run, whose graph is made of the tables of its "
+                f"blocks, and one of them cannot be read ({error})",
+                argument="folder",
+                remedy="plan in another folder, without `hierarchical` if its graph fits",
+            ) from error
 
     @property
     def policy(self) -> Policy | str:
@@ -215,7 +242,8 @@ class Result:
         Session
             At the threshold of the plan.
         """
-        graph, tree = self.graph, self.tree
+        graph = self.graph
+        tree = replace(self.tree, superpixels=graph.superpixels)
         names = (*self.plan.cues, *self.plan.predicted)
         sources: dict[str, Any] = {f"cue {name}": self._job.cue_path(name) for name in names}
         shown = self.image_path if image is None else os.fspath(image)

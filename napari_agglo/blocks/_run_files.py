@@ -29,7 +29,6 @@ from napari_agglo.blocks._face_cues import (
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import absent_chunks, open_level
 from napari_agglo.blocks._tables import DamagedTable, Rows, Table, write_table
-from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
 from napari_agglo.volumes import (
@@ -239,13 +238,6 @@ class Job:
 
         With `prefix` "rest_", the graph that is left by the final merges of a hierarchical run.
         """
-        plan = self.plan
-        if plan.hierarchical and not prefix:
-            raise InvalidInput(
-                f"{self.folder} is a hierarchical run, which has no graph of the whole volume",
-                argument="folder",
-                remedy="use its tree and labels, or plan without `hierarchical`",
-            )
         names = ("ids", "edges", "regions", "boundaries", "boxes")
         arrays = {name: self.arrays(f"graph/{prefix}{name}") for name in names}
         graph = self.graph_of(arrays, lazy_superpixels(self, arrays["ids"]))

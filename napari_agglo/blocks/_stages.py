@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate, merge_greedily
 from napari_agglo.blocks._block_graph import TableSum, partial_graph, stream_graph, union_of
 from napari_agglo.blocks._block_grid import Slices, lengths, reduced_tasks, reduction_grids
-from napari_agglo.blocks._budget import check_memory
+from napari_agglo.blocks._budget import check_memory, largest_reduction
 from napari_agglo.blocks._cut import (
     cut_block,
     dense_block,
@@ -306,26 +306,42 @@ def _graph(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     prefix = "rest_" if job.plan.hierarchical else ""
 
     def save(total: TableSum) -> Notes:
-        n = len(total.ids)
-        if n >= 2**31:
-            raise InvalidInput(
-                f"there are {n} superpixels, and a graph has at most 2**31",
-                argument="superpixels",
-                remedy="use larger superpixels, or a crop",
-            )
-        check_memory(job.plan, n, total.n_boundaries, job.others)
-        sizes = stream_graph(
-            total, job.plan.layout, lambda name, rows: job.save(f"graph/{prefix}{name}", rows)
-        )
-        if not prefix:
-            job.save("graph/sizes", sizes)
-        return {"regions": n, "boundaries": total.n_boundaries}
+        check_memory(job.plan, len(total.ids), total.n_boundaries, job.others)
+        return _saved(job, prefix, total)
 
     notes = _of_tables(job, [(last, block) for block in range(grids[-1].n_blocks)], save)
     if prefix:
         for name, array in zip(("ids", "sizes"), _sizes(job), strict=True):
             job.save(f"graph/{name}", array)
     return notes
+
+
+def _saved(job: Job, prefix: str, total: TableSum) -> Notes:
+    n = len(total.ids)
+    if n >= 2**31:
+        raise InvalidInput(
+            f"there are {n} superpixels, and a graph has at most 2**31",
+            argument="superpixels",
+            remedy="use larger superpixels, or a crop",
+        )
+    sizes = stream_graph(
+        total, job.plan.layout, lambda name, rows: job.save(f"graph/{prefix}{name}", rows)
+    )
+    if not prefix:
+        job.save("graph/sizes", sizes)
+    return {"regions": n, "boundaries": total.n_boundaries}
+
+
+def save_whole_graph(job: Job) -> Notes:
+    """Save the graph of all superpixels of a hierarchical run, which did without it.
+
+    Ids and pairs of its boundaries are in memory, no more; what does not fit is refused.
+    """
+    tasks = [("statistics", block) for block in range(job.grid.n_blocks)]
+    tables = [job.read(*task) for task in tasks]
+    sizes = [(table.shape("ids")[0], table.shape("edges")[0]) for table in tables]
+    largest_reduction(replace(job.plan, hierarchical=False), [sizes])
+    return _of_tables(job, tasks, partial(_saved, job, ""))
 
 
 def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import blocks
+from napari_agglo.blocks import _budget
 from napari_agglo.blocks._final_merges import FinalMerges, in_order_of_heights
 from napari_agglo.errors import SetOption
 
@@ -70,8 +72,40 @@ def test_most_superpixels_merge_before_the_end(tmp_path):
     result = tree_of_blocks(tmp_path, labels, boundary, (48, 48), hierarchical=True)
     assert_same(result, tree)
     assert merges_before_the_end(tmp_path) > 0.4 * tree.n_superpixels
-    with refuses("folder"):
+
+
+def test_a_session_of_a_hierarchical_run_is_that_of_the_whole(tmp_path, monkeypatch):
+    sample = agglo.sample("neuropil2d")
+    boundary = np.rint(255 * sample.cues["boundary"][:120, :150]).astype(np.uint8)
+    labels = agglo.oversegment(boundary, value_range=(0, 255))
+    graph = agglo.region_graph(labels, boundary, ranges=(0, 255), statistics="mean")
+    options = {"block": (48, 48), "hierarchical": True, "memory": "2GB"}
+    result = tree_of_blocks(tmp_path, labels, boundary, **options)
+    with monkeypatch.context() as patched, refuses("memory", SetOption):
+        patched.setattr(_budget, "BASE", 2 * 10**9)
         result.graph  # noqa: B018
+    for name in ("edges", "regions", "boundaries", "boxes"):
+        assert np.array_equal(getattr(result.graph, name), getattr(graph, name)), name
+    with result.create_session(tmp_path / "a.agglo") as session:
+        segment = session.segments.at((40, 50))
+        session.merge(segment, int(session.segments.neighbours(segment)[0]))
+        merged = session.labels()
+    with agglo.Session.create(tmp_path / "b.agglo", graph) as session:
+        session.threshold = 0.4
+        segment = session.segments.at((40, 50))
+        session.merge(segment, int(session.segments.neighbours(segment)[0]))
+        assert np.array_equal(merged, session.labels())
+    # It is made once, and again where the tables have changed.
+    files = [tmp_path / "result" / "graph" / f"{name}.npy" for name in ("edges", "boundaries")]
+    made = [path.stat().st_mtime_ns for path in files]
+    assert blocks.open(tmp_path / "result").graph.n_boundaries == graph.n_boundaries
+    assert made == [path.stat().st_mtime_ns for path in files]
+    result = tree_of_blocks(tmp_path, labels, 255 - boundary, **options)
+    assert not np.array_equal(result.graph.boundaries, graph.boundaries)
+    shutil.rmtree(tmp_path / "result" / "tables")
+    (tmp_path / "result" / "done" / "whole" / "000000.json").unlink()
+    with refuses("folder"):
+        blocks.open(tmp_path / "result").graph  # noqa: B018
 
 
 def test_other_policies_are_refused(tmp_path):
@@ -106,6 +140,8 @@ def test_a_learned_policy_in_groups_is_near_that_of_the_whole(tmp_path):
         gone.add(loser)
     assert np.array_equal(result.labels[0][...], tree.segment(0.4))
     assert sum(agglo.split_vi(tree.segment(0.5), exact.segment(0.5))) < 0.1
+    with refuses("folder"):  # a session would go on with other merges
+        result.graph  # noqa: B018
 
 
 def test_without_likely_merges_the_order_is_that_of_the_rest():

@@ -28,6 +28,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -76,6 +77,29 @@ def make(folder: Path, shape: tuple[int, ...], cues: int = len(CUES)) -> None:
                 for k, c, n in zip(start, step, shape, strict=True)
             )
             out[where] = mirrored(arrays[name], where)
+
+
+def make_superpixels(folder: Path) -> None:
+    """Write the superpixels of the tile, mirrored as the cues are, with other ids in each copy.
+
+    They end at the faces of tiles, so that there are a few more than of the whole volume.
+    """
+    import napari_agglo as agglo
+
+    whole = zarr.open_array(str(folder / "boundary.zarr"), mode="r")
+    boundary = np.load(folder.parent / f"tile-{TILE}.npz")["boundary"]
+    superpixels = agglo.oversegment(boundary, value_range=(0, 255)).astype(np.uint32)
+    out = zarr.create_array(
+        str(folder / "superpixels.zarr"), shape=whole.shape, chunks=(TILE,) * 3, dtype="u4",
+        overwrite=True,
+    )  # fmt: skip
+    counts = [-(-n // TILE) for n in whole.shape]
+    for number, start in enumerate(np.ndindex(*counts)):
+        where = tuple(
+            slice(k * TILE, min((k + 1) * TILE, n)) for k, n in zip(start, whole.shape, strict=True)
+        )
+        part = mirrored(superpixels, where)
+        out[where] = np.where(part > 0, part + np.uint32(number * superpixels.max()), 0)
 
 
 def mirrored(array: Any, where: tuple[slice, ...]) -> Any:
@@ -166,20 +190,23 @@ def end_to_end(
         if left == 0 and stage.name in stages:
             continue
         began, before = os.getloadavg()[0], stages.get(stage.name, {})
-        with measured() as one:
-            blocks.run(output, stage=stage.name, workers=workers)
-        one["load"] = round((began + os.getloadavg()[0]) / 2, 1)
-        for name in ("seconds", "cpu"):
-            one[name] = round(one[name] + before.get(name, 0.0), 1)
-        one["peak_gb"] = max(one["peak_gb"], before.get("peak_gb", 0.0))
-        one["mvoxel_per_cpu_second"] = round(voxels / 1e6 / max(one["cpu"], 1e-9), 2)
-        stages[stage.name] = one
-        kept.write_text(json.dumps(stages))
-        print(f"{stage.name:14} {one}", flush=True)
+        try:
+            with measured() as one:
+                blocks.run(output, stage=stage.name, workers=workers)
+        finally:  # also of a part that is interrupted, to which the rest is added
+            one["load"] = round((began + os.getloadavg()[0]) / 2, 1)
+            for name in ("seconds", "cpu"):
+                one[name] = round(one[name] + before.get(name, 0.0), 1)
+            one["peak_gb"] = max(one["peak_gb"], before.get("peak_gb", 0.0))
+            one["mvoxel_per_cpu_second"] = round(voxels / 1e6 / max(one["cpu"], 1e-9), 2)
+            stages[stage.name] = one
+            kept.write_text(json.dumps(stages))
+            print(f"{stage.name:14} {one}", flush=True)
     return {
         "shape": plan.shape, "block": plan.block, "halo": plan.halo, "workers": plan.workers,
         "cues": cues, "statistics": plan.statistics, "blocks": plan.grid.n_blocks,
-        "hierarchical": plan.hierarchical, "superpixels_given": plan.superpixels is not None,
+        "hierarchical": plan.hierarchical,
+        "superpixels_of": "" if plan.superpixels is None else Path(plan.superpixels.path).parts[-2],
         "stages": stages,
         "seconds": round(sum(one["seconds"] for one in stages.values()), 1),
         "cpu": round(sum(one["cpu"] for one in stages.values()), 1),
@@ -350,109 +377,10 @@ def learned_merges(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def peer(folder: Path, name: str, shape: tuple[int, ...], python: str) -> dict[str, Any]:
-    """Run one step of another tool on a piece of the volume, or the same step of this package.
-
-    `python` is that of an environment with volara, which is not one of ours.
-    """
-    from importlib.metadata import version
-
-    import napari_agglo as agglo
-
-    if name in ("volara", "own-blocks"):
-        return blockwise_peer(folder, name, shape, python)
-
-    part = tuple(slice(0, n) for n in shape)
-    boundary = zarr.open_array(str(folder / "boundary.zarr"), mode="r")[part]
-    cached = folder / f"peer-superpixels-{shape[0]}.npy"
-    if not cached.exists():
-        np.save(cached, agglo.oversegment(boundary, value_range=(0, 255)))
-    superpixels = np.load(cached)
-    package = {"skimage": "scikit-image", "components": "dask-image"}.get(name, name)
-    if name == "skimage":
-        from skimage.segmentation import watershed
-
-        with measured() as out:
-            count = int(watershed(boundary).max())
-        step = "superpixels"
-    elif name == "waterz":
-        import waterz
-
-        value = 1 - boundary.astype(np.float32) / 255
-        faces = np.stack([np.minimum(value, np.roll(value, 1, axis)) for axis in range(3)])
-        with measured() as out:
-            made = list(waterz.agglomerate(faces, [0.5], fragments=superpixels.astype(np.uint64)))
-            count = len(np.unique(made[0]))
-        step = "graph, agglomeration and labels at 0.5"
-    elif name == "components":
-        import dask.array as da
-        from dask_image.ndmeasure import label
-
-        store = folder / "peer-components.zarr"
-        with measured() as out:
-            lazy = da.from_zarr(str(folder / "boundary.zarr"))[part].rechunk(128) < 128
-            labels, found = label(lazy)
-            shutil.rmtree(store, ignore_errors=True)
-            da.to_zarr(labels, str(store))
-            count = int(found.compute())
-        shutil.rmtree(store)
-        step = "connected components of the map below 0.5, in blocks of 128, to Zarr"
-    elif name == "own-superpixels":
-        with measured() as out:
-            count = int(agglo.oversegment(boundary, value_range=(0, 255)).max())
-        step, package = "superpixels", "napari-agglo"
-    else:
-        with measured() as out:
-            graph = agglo.region_graph(
-                superpixels, boundary, ranges=(0, 255), statistics="mean", keep_cues=False
-            )
-            labels = agglo.agglomerate(graph).segment(0.5)
-            count = len(np.unique(labels))
-        step, package = "graph, agglomeration and labels at 0.5", "napari-agglo"
-    return {"package": package, "version": version(package), "step": step, "shape": shape,
-            "count": count, **out}  # fmt: skip
-
-
-PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components", "own-blocks")
-
-
-def blockwise_peer(folder: Path, name: str, shape: tuple[int, ...], python: str) -> dict[str, Any]:
-    """Segment a piece from its map to labels in blocks, by volara or by this package."""
-    from importlib.metadata import version
-
-    from napari_agglo import blocks
-
-    place, text = folder.resolve() / f"peer-{name}", ",".join(map(str, shape))
-    side = min(shape) // 2
-    shutil.rmtree(place, ignore_errors=True)
-    if name == "volara":
-        command = [python, "-m", "benchmarks.peer_volara", str(folder.resolve() / "boundary.zarr"),
-                   str(place), "--shape", text, "--block", str(side)]  # fmt: skip
-        subprocess.run(command, check=True)
-        found: dict[str, Any] = json.loads((place / "result.json").read_text())
-    else:
-        part = zarr.open_array(str(folder / "boundary.zarr"), mode="r")
-        place.mkdir()
-        zarr.create_array(
-            str(place / "boundary.zarr"), data=part[tuple(slice(0, n) for n in shape)],
-            chunks=(side,) * 3,
-        )  # fmt: skip
-        with measured() as out:
-            source = str(place / "boundary.zarr")
-            blocks.plan(
-                place / "result", source, ranges=(0, 255), block=side, workers=2, pyramid=False
-            )
-            blocks.run(place / "result")
-        count = _marker(place / "result", "table")["segments"]
-        found = {"package": "napari-agglo", "version": version("napari-agglo"), "count": count}
-        found |= out
-    shutil.rmtree(place)
-    step = f"map to labels in blocks of {side}, two workers"
-    return {"step": step, "shape": shape, **found}
-
-
 def everything(folder: Path, python: str) -> dict[str, Any]:
     """Run all parts one after the other, each in a process of its own."""
+    from benchmarks.blocks_peers import OTHERS, PEERS
+
     small, four = folder / "piece", folder / "four"
     part("make", small, "--shape", "384,384,384", "--cues", 1)
     part("memory", small, "--shape", "384,384,384", "--warm", "--name", "whole")
@@ -460,17 +388,22 @@ def everything(folder: Path, python: str) -> dict[str, Any]:
     for workers in (1, 2):
         part("run", small, "--block", "192,192,192", "--workers", workers, "--warm",
              "--name", f"workers-{workers}")  # fmt: skip
-    for name in PEERS:
-        part("peer", small, "--name", name, "--shape", "256,256,256", "--warm")
-    if python:
-        part("peer", small, "--name", "volara", "--shape", "256,256,256", "--python", python)
+    others = OTHERS if python else ()
+    for name in (*PEERS, *others):
+        part("peer", small, "--name", name, "--shape", "192,192,192", "--warm",
+             "--python", python)  # fmt: skip
     part("halo", small)
     part("hierarchical", small, "--name", "workers-1")
     part("learned", small)
     part("make", four, "--shape", "256,256,256")
-    part("run", four, "--name", "four", "--cues", 4, "--block", "128,128,128", "--warm")
-    part("make", folder, "--shape", "1024,1024,1024", "--cues", 1)
+    part("run", four, "--name", "four", "--cues", 4, "--block", "128,128,128", "--warm",
+         "--statistics", "all")  # fmt: skip
+    part("make", folder, "--shape", "1024,1024,1024")
     part("run", folder, "--memory", 4e9, "--name", "full", "--warm")
+    given = ("--cues", 4, "--superpixels", "full", "--warm")
+    part("run", folder, "--memory", 5e9, "--name", "four-full", *given)
+    part("run", folder, "--memory", 14e9, "--name", "four-all", *given, "--statistics", "all",
+         "--block", "128,128,128", "--hierarchical")  # fmt: skip
     part("table", folder)
     return {}
 
@@ -486,13 +419,14 @@ def main() -> int:
     parser.add_argument("--cues", type=int, default=1)
     parser.add_argument("--block")
     parser.add_argument("--statistics", choices=("all", "mean"), default="mean")
-    parser.add_argument("--superpixels", help="of the run of this name, which are not made again")
+    parser.add_argument("--superpixels", help="of the run of this name, or of `tile`")
     parser.add_argument("--hierarchical", action="store_true")
     parser.add_argument("--name", default="run")
-    parser.add_argument("--python", default="", help="of an environment with volara, for that peer")
+    parser.add_argument("--python", default="", help="of an environment with volara, daisy, waterz")
     parser.add_argument("--warm", action="store_true", help="compile all kernels first")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the figures so far are kept
     shape = tuple(int(n) for n in options.shape.split(","))
     if options.warm:
         warm()
@@ -509,6 +443,8 @@ def main() -> int:
     elif options.part == "learned":
         result = learned_merges(options.folder)
     elif options.part == "peer":
+        from benchmarks.blocks_peers import peer
+
         result = peer(options.folder, options.name, shape, options.python)
     elif options.part == "window":
         from benchmarks.blocks_window import sparse_run, window
@@ -529,6 +465,10 @@ def main() -> int:
         more: dict[str, Any] = {"statistics": options.statistics}
         if options.superpixels:
             made = options.folder / f"result-{options.superpixels}" / "superpixels.ome.zarr"
+            if options.superpixels == "tile":
+                made = options.folder / "superpixels.zarr"
+                if not made.exists():
+                    make_superpixels(options.folder)
             more["superpixels"] = str(made)
         if options.hierarchical:
             more["hierarchical"] = True

@@ -15,8 +15,8 @@ from typing import Any
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 KINDS = ("run", "memory", "halo", "hierarchical", "learned", "peer", "window")
 PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components")
-BLOCKWISE_PEERS = ("own-blocks", "volara")
-LONG = ("run-large", "run-full", "run-four")
+BLOCKWISE_PEERS = ("own-blocks", "volara", "waterz-daisy")
+LONG = ("run-large", "run-full", "run-four-full", "run-four-all", "run-four")
 GROUPS = {
     "plan": "plan, with its sample",
     "cut": "superpixels: flood with a halo",
@@ -47,7 +47,7 @@ def write_tables(folder: Path) -> int:
         "threads": threads(numbers),
         "rows": rows_table(numbers),
         "peers": peers_table(numbers, PEERS),
-        "block-wise peers": peers_table(numbers, BLOCKWISE_PEERS),
+        "block-wise peers": blockwise_table(numbers),
         "halo": halo_table(numbers),
         "final": final_table(numbers),
         "learned": learned_table(numbers),
@@ -105,12 +105,20 @@ def _grouped(run: dict[str, Any]) -> dict[str, dict[str, float]]:
 
 def stages_table(run: dict[str, Any]) -> str:
     """Return a table of the stages of a long run."""
-    cues = "one cue" if run["cues"] == 1 else f"{run['cues']} cues, all statistics"
+    cues = "one cue" if run["cues"] == 1 else f"{run['cues']} cues"
+    if run["statistics"] == "all":
+        cues += ", all statistics"
+    given = run["superpixels_of"]
+    if given.startswith("result-"):
+        cues += ", superpixels of the run of one cue"
+    elif given:
+        cues += ", superpixels of the tile, mirrored"
+    halo = "" if given else f" with a halo of {run['halo']}"
     text = (
         f"**{_shape(run)}** ({_voxels(run):,.0f} million voxels, {cues}; measured): "
         f"{run['superpixels']:,} superpixels, {_boundaries(run)}, "
-        f"{run['blocks']} blocks of {' x '.join(map(str, run['block']))} with a halo of "
-        f"{run['halo']}, {run['workers']} threads, mean policy. Peak of resident memory "
+        f"{run['blocks']} blocks of {' x '.join(map(str, run['block']))}{halo}, "
+        f"{run['workers']} threads, mean policy. Peak of resident memory "
         f"**{run['peak_gb']:.2f} GB** in all processes; {run['disk_gb']:.1f} GB of results and "
         f"tables on disk; {run['seconds'] / 60:.0f} minutes on the clock at a load of "
         f"{_load(run):.1f} on two cores.\n\n"
@@ -197,14 +205,15 @@ def _load(run: dict[str, Any]) -> float:
 def rows_table(numbers: dict[str, Any]) -> str:
     """Return the bytes of a row, on disk and in memory."""
     rows = [
-        [_shape(run), run["cues"], run["bytes"]["row_on_disk"], run["bytes"]["boundary_in_memory"],
+        [_shape(run), run["cues"], run["statistics"], run["bytes"]["row_on_disk"],
+         run["bytes"]["boundary_in_memory"],
          run["bytes"]["region_in_memory"], f"{_voxels(run) * 1e6 / run['superpixels']:.0f}",
          "-" if run["hierarchical"] else f"{run['boundaries'] / run['superpixels']:.1f}"]
         for _, run in _runs(numbers)
     ]  # fmt: skip
-    if len(rows) < len(LONG):
+    if {run["cues"] for _, run in _runs(numbers)} != {1, 4}:
         return ""
-    head = ["volume", "cues", "bytes of a row of a partial table on disk",
+    head = ["volume", "cues", "statistics", "bytes of a row of a partial table on disk",
             "of a boundary in memory", "of a region", "voxels a superpixel",
             "boundaries a superpixel"]  # fmt: skip
     return "**Tables** (measured):\n\n" + table(head, rows)
@@ -222,6 +231,30 @@ def peers_table(numbers: dict[str, Any], names: Sequence[str]) -> str:
     ]  # fmt: skip
     text = "**Other tools** at the same step (measured):\n\n"
     head = ["step", "voxels", "tool", "CPU seconds", "seconds", "peak, GB", "segments"]
+    return text + table(head, rows)
+
+
+def blockwise_table(numbers: dict[str, Any]) -> str:
+    """Return the times and memory of block-wise tools, if all were run."""
+    found = [numbers[f"peer-{name}"] for name in BLOCKWISE_PEERS if f"peer-{name}" in numbers]
+    if len(found) < len(BLOCKWISE_PEERS):
+        return ""
+    rows = [
+        [f"{one['package']} {one['version']}", f"{one['cpu']:.1f}", f"{one['start']['cpu']:.1f}",
+         f"{one['seconds']:.1f}", f"{one['start']['seconds']:.1f}", f"{one['peak_gb']:.2f}",
+         f"{one['count']:,}"]
+        for one in found
+    ]  # fmt: skip
+    cold = found[0]["cold"]
+    text = (
+        f"**Other tools block by block**: {found[0]['step']}, on {_shape(found[0])} (measured). "
+        "Each was started as its user starts it; the columns *at the start* are of the same "
+        "command on 32 x 32 x 32 voxels, which is nearly all imports, processes, and what is "
+        f"compiled in each of them. Our first run on a machine, which compiles, takes "
+        f"{cold['cpu']:.1f} CPU seconds ({cold['seconds']:.1f} s) at the start.\n\n"
+    )
+    head = ["tool", "CPU seconds", "at the start", "seconds", "at the start", "peak, GB",
+            "segments"]  # fmt: skip
     return text + table(head, rows)
 
 

@@ -45,6 +45,8 @@ class Playback(QWidget):
         self.play.setMinimumWidth(56)
         self.back = tool_button("◀", "One step back", "step back")
         self.forward = tool_button("▶", "One step forward", "step forward")
+        again = {"label": "loop", "tooltip": "Start again after the last step"}
+        self.loop = Form(table={"loop": Annotated[bool, again]}, labels=False, layout="horizontal")
         self.options = Form(
             table={
                 "speed": Annotated[
@@ -53,15 +55,12 @@ class Playback(QWidget):
                 "by": Annotated[
                     Unit, {"tooltip": "A step is a number of merges, or an interval of thresholds"}
                 ],
-                "loop": Annotated[
-                    bool, {"label": "loop", "tooltip": "Start again after the last step"}
-                ],
             },
             labels=False,
             layout="horizontal",
         )
-        self.options.show_values({"speed": "normal", "by": Unit.MERGES, "loop": False})
-        top = row(self.back, self.play, self.forward)
+        self.options.show_values({"speed": "normal", "by": Unit.MERGES})
+        top = row(self.back, self.play, self.forward, self.loop)  # all in a narrow dock
         top.addStretch(1)
         column(self, top, self.options)
         self._timer = QTimer(self)
@@ -79,7 +78,7 @@ class Playback(QWidget):
 
     def end(self) -> None:
         """Start again, or stop, after the last frame."""
-        if self.options["loop"].value and self.play.isChecked():
+        if self.loop["loop"].value and self.play.isChecked():
             self.restarted.emit()
         else:
             self.play.setChecked(False)

@@ -53,6 +53,9 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
     assert "training data" in dock.own.text()
     assert [dock.numbers.item(k, 3).text().endswith("*") for k in range(2)] == [True, False]
 
+    # It fits a dock beside the canvas of a window of 1024 pixels.
+    assert max(one.minimumSizeHint().width() for one in (dock.choices, dock.shown)) <= 250
+
     # Play and scrub at once.
     controller = dock.controller
     controller.restart()
@@ -70,7 +73,7 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
         if not dock.playback.play.isChecked():
             break
     assert not dock.playback.play.isChecked()  # there is no further step
-    dock.playback.options["loop"].value = True
+    dock.playback.loop["loop"].value = True
     dock.playback.play.click()
     for _ in range(40):
         draw()
@@ -80,7 +83,7 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
     dock.playback.play.click()
 
     # Modes fix the thresholds.
-    dock.playback.options["loop"].value = False
+    dock.playback.loop["loop"].value = False
     for mode, free in [
         ("each at 0.5", False),
         ("each at its least VI", False),

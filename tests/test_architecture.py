@@ -262,7 +262,8 @@ PRIVATE_IMPORTS = {
         _numba/test_union_find.py
         agglomeration/test_mean.py learning/test_decision_tree.py pixels/test_filters.py
         superpixels/test_boundary_cue.py superpixels/test_oriented_energy.py
-        superpixels/test_descent.py superpixels/test_watershed.py volumes/test_relabel.py
+        superpixels/test_descent.py superpixels/test_gaussian.py superpixels/test_watershed.py
+        volumes/test_relabel.py
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py

@@ -24,6 +24,7 @@ from napari_agglo.errors import (
 )
 from napari_agglo.superpixels._descent import WALL, flood_minima
 from napari_agglo.superpixels._dissolve import dissolve_small
+from napari_agglo.superpixels._gaussian import smooth_axis
 from napari_agglo.superpixels._watershed import (
     Array,
     Tick,
@@ -107,8 +108,6 @@ def write_levels(
     out : ndarray of uint16, same shape
         Slabs overlap as far as the Gaussian reaches, so that the result does not depend on them.
     """
-    from scipy import ndimage  # takes 0.1 s to import
-
     reach = int(_TRUNCATE * sigmas[0] + 0.5)
     length = boundary.shape[0]
     for start, stop in slabs(boundary.shape):
@@ -116,9 +115,7 @@ def write_levels(
         slab = _unit(boundary[above:below], limits, finite)
         for axis, sigma in enumerate(sigmas):
             if sigma > 0:
-                slab = ndimage.gaussian_filter1d(
-                    slab, sigma, axis=axis, mode="nearest", truncate=_TRUNCATE
-                )
+                slab = smooth_axis(slab, sigma, axis, _TRUNCATE)
         core = slab[start - above : stop - above] * np.float32(TOP_LEVEL)
         out[start:stop] = np.clip(np.rint(core, out=core), 0, TOP_LEVEL, out=core)
         tick("smoothing", stop, length)

@@ -258,6 +258,7 @@ class _Runner:
         prepare(self._job, stage)
         began = time.monotonic()
         count = _Count(self._job, stage, left, self._progress)
+        count.tell()  # workers of a client report nothing before their first task is done
         redo: list[tuple[str, int]] = []
         failures: list[tuple[int, str]] = []
         n_left = len(left)
@@ -378,16 +379,17 @@ class _Count:
             self._finished += 1
             if self._stage.voxels:
                 self._voxels += self._job.grid.voxels(index)
-        self._tell()
+        self.tell()
 
     def inner(self, inside: Progress) -> None:
         """Hear from inside of a task: stop it if the run is stopped, and pass progress on."""
         if self.stop.is_set():
             raise Cancelled("Cancelled.")
         if time.monotonic() - self._last >= _PAUSE:
-            self._tell(inside.whole if self._total == 1 else 0.0)
+            self.tell(inside.whole if self._total == 1 else 0.0)
 
-    def _tell(self, inside: float = 0.0) -> None:
+    def tell(self, inside: float = 0.0) -> None:
+        """Report how far the stage is."""
         if self._progress is None:
             return
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -50,10 +51,14 @@ def planned(place, name, **options):
     return blocks.plan(place / name, source, block=(60, 50), memory="2GB", **options)
 
 
-def work(number):
-    """Take a while; return the process and when it began and ended."""
+def work(number, folder, together):
+    """Take a while, until so many have begun; return the process and when it began and ended."""
     began = time.time()
-    time.sleep(0.3)
+    with open(os.path.join(folder, str(number)), "x"):
+        pass
+    while len(os.listdir(folder)) < together and time.time() < began + 60:
+        time.sleep(0.02)
+    time.sleep(0.3)  # in which more than these could begin
     return os.getpid(), began, time.time()
 
 
@@ -62,10 +67,15 @@ def at_a_time(intervals):
     return max(sum(a <= began < b for a, b in intervals) for began, _ in intervals)
 
 
-def in_flight(client, plan, task_bytes, most=None, tasks=9):
-    """Return how many tasks of some bytes are done at a time, and in how many processes."""
+def in_flight(client, plan, task_bytes, together, most=None, tasks=9):
+    """Return how many tasks of some bytes are done at a time, and in how many processes.
+
+    `together` of them can be: a busy machine may otherwise begin one after the other.
+    """
     workers = Workers(client, plan, most)
-    done = list(workers.results(work, range(tasks), lambda n: (n,), "t", task_bytes, lambda: False))
+    with tempfile.TemporaryDirectory() as folder:
+        given = (work, range(tasks), lambda n: (n, folder, together))
+        done = list(workers.results(*given, "t", task_bytes, lambda: False))
     assert sorted(index for index, _ in done) == list(range(tasks))
     together = at_a_time([(began, ended) for _, (_, began, ended) in done])
     return together, len({process for _, (process, _, _) in done}), workers.others
@@ -80,7 +90,8 @@ def in_flight(client, plan, task_bytes, most=None, tasks=9):
     ],
 )
 def test_processes_here_share_the_budget(cluster, place, task_bytes, expected):
-    together, processes, others = in_flight(cluster, planned(place, "shared"), task_bytes)
+    plan = planned(place, "shared")
+    together, processes, others = in_flight(cluster, plan, task_bytes, expected)
     assert together == expected
     assert processes <= others == expected, "and no other process is used"
 
@@ -88,7 +99,7 @@ def test_processes_here_share_the_budget(cluster, place, task_bytes, expected):
 def test_a_task_that_does_not_fit_beside_this_process_is_refused(cluster, place):
     plan = planned(place, "refused")
     with refuses("client", "leave it out") as refused:
-        in_flight(cluster, plan, 1400 * MB)
+        in_flight(cluster, plan, 1400 * MB, 1)
     assert "2.1 GB" in str(refused.value)
     assert _budget.tasks_that_fit(plan, 1400 * MB) == 1, "test invalid: a thread could do it"
 
@@ -97,7 +108,7 @@ def test_workers_of_other_machines_have_a_budget_each(cluster, place, monkeypatc
     plan = planned(place, "elsewhere")
     monkeypatch.setattr(_dask_client, "_this_process", machine_of_another)
     monkeypatch.setattr(_dask_client.os, "getpid", lambda: -1)
-    assert in_flight(cluster, plan, 1400 * MB) == (3, 3, 0)
+    assert in_flight(cluster, plan, 1400 * MB, 3) == (3, 3, 0)
 
 
 def machine_of_another():
@@ -107,7 +118,7 @@ def machine_of_another():
 
 
 def test_fewer_tasks_are_done_at_a_time_if_that_is_asked(cluster, place):
-    assert in_flight(cluster, planned(place, "fewer"), 10 * MB, most=2)[0] == 2
+    assert in_flight(cluster, planned(place, "fewer"), 10 * MB, 2, most=2)[0] == 2
 
 
 def test_threads_of_this_process_share_the_budget_too(place):
@@ -118,7 +129,7 @@ def test_threads_of_this_process_share_the_budget_too(place):
         ) as made,
         distributed.Client(made) as client,
     ):
-        assert in_flight(client, plan, 500 * MB) == (3, 1, 0)
+        assert in_flight(client, plan, 500 * MB, 3) == (3, 1, 0)
 
 
 def intervals(folder, stage):
@@ -179,7 +190,7 @@ def test_progress_never_goes_back(place, monkeypatch):
     for stage in {state.stage for state in seen}:
         shares = [state.fraction for state in seen if state.stage == stage]
         assert shares == sorted(shares), stage
-        assert shares[-1] == 1
+        assert (shares[0], shares[-1]) == (0, 1), "the first before any task is done"
         assert len({state.total for state in seen if state.stage == stage}) == 1
     inside = [state for state in seen if state.total == 1000 and 0 < state.fraction < 1]
     assert inside, "test invalid: no task told of its progress"

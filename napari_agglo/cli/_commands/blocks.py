@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -352,7 +353,7 @@ class _client:
         if found:
             cluster = parts.LocalCluster(
                 n_workers=self._fitting(int(found[1])), threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address=None, silence_logs=logging.ERROR,
             )  # fmt: skip
             self._open.append(cluster)
             client = parts.Client(cluster)

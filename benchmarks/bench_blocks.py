@@ -8,6 +8,7 @@
     python -m benchmarks.bench_blocks learned FOLDER                        learned policy in groups
     python -m benchmarks.bench_blocks peer FOLDER --name waterz             another tool
     python -m benchmarks.bench_blocks peer FOLDER --name volara --python P  one that is block-wise
+    python -m benchmarks.bench_blocks client FOLDER --memory 1.5e9          worker processes
     python -m benchmarks.bench_blocks window FOLDER                         a window on 10^10 voxels
     python -m benchmarks.bench_blocks table FOLDER                          write docs/scale.md
     python -m benchmarks.bench_blocks all FOLDER                            all of it
@@ -45,7 +46,8 @@ TILE = 128
 CHUNK = 128
 CUES = ("boundary", "cytoplasm", "mitochondria", "image")
 PARTS = (
-    "make", "run", "memory", "halo", "hierarchical", "learned", "peer", "window", "table", "all",
+    "make", "run", "memory", "halo", "hierarchical", "learned", "peer", "client", "window", "table",
+    "all",
 )  # fmt: skip
 
 
@@ -377,6 +379,29 @@ def learned_merges(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def with_client(
+    folder: Path, shape: tuple[int, ...], memory: int, processes: int, workers: int | None
+) -> dict[str, Any]:
+    """Run a piece by the command line with worker processes; return their peak and the budget."""
+    place = folder / "client"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    part = zarr.open_array(str(folder / "boundary.zarr"), mode="r")[tuple(map(slice, shape))]
+    zarr.create_array(str(place / "boundary.zarr"), data=part, chunks=(CHUNK,) * 3)
+    command = [sys.executable, "-m", "napari_agglo", "blocks"]
+    plan = [str(place / "result"), "--cues", str(place / "boundary.zarr"), "--range", "0:255"]
+    plan += ["--memory", str(memory)] + (["--workers", str(workers)] if workers else [])
+    subprocess.run([*command, "plan", *plan], check=True)
+    with measured() as out:
+        run = [str(place / "result"), "--client", f"local:{processes}"]
+        subprocess.run([*command, "run", *run], check=True)
+    out["budget_gb"] = memory / 1e9
+    result = {"shape": shape, "processes": processes, "workers": workers, **out}
+    result["block"] = json.loads((place / "result" / "plan.json").read_text())["block"]
+    shutil.rmtree(place)
+    return result
+
+
 def everything(folder: Path, python: str) -> dict[str, Any]:
     """Run all parts one after the other, each in a process of its own."""
     from benchmarks.blocks_peers import OTHERS, PEERS
@@ -392,6 +417,9 @@ def everything(folder: Path, python: str) -> dict[str, Any]:
     for name in (*PEERS, *others):
         part("peer", small, "--name", name, "--shape", "192,192,192", "--warm",
              "--python", python)  # fmt: skip
+    for workers in (2, 6):
+        part("client", small, "--shape", "256,256,256", "--memory", 1.5e9, "--workers", workers,
+             "--name", f"workers-{workers}")  # fmt: skip
     part("halo", small)
     part("hierarchical", small, "--name", "workers-1")
     part("learned", small)
@@ -416,6 +444,7 @@ def main() -> int:
     parser.add_argument("--shape", default="1024,1024,1024")
     parser.add_argument("--memory", type=float, default=4e9)
     parser.add_argument("--workers", type=int)
+    parser.add_argument("--processes", type=int, default=2, help="of the part `client`")
     parser.add_argument("--cues", type=int, default=1)
     parser.add_argument("--block")
     parser.add_argument("--statistics", choices=("all", "mean"), default="mean")
@@ -446,6 +475,10 @@ def main() -> int:
         from benchmarks.blocks_peers import peer
 
         result = peer(options.folder, options.name, shape, options.python)
+    elif options.part == "client":
+        result = with_client(
+            options.folder, shape, int(options.memory), options.processes, options.workers
+        )
     elif options.part == "window":
         from benchmarks.blocks_window import sparse_run, window
 

@@ -75,8 +75,14 @@ class Binned:
             thresholds[feature, : len(last)] = np.where(between < above, between, below)
             _find_bins(column, thresholds[feature], codes[feature])
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(divide, range(width)))
+        def divide_every(first: int) -> None:
+            for feature in range(first, width, threads):
+                divide(feature)
+
+        # One task for each thread: hundreds of short ones would wait for each other.
+        threads = os.cpu_count() or 1
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(divide_every, range(threads)))
         return cls(codes, thresholds)
 
 

@@ -286,8 +286,8 @@ class Action:
     def from_json(cls, plain: Mapping[str, Any]) -> Action:
         """Return the action of the plain data of `to_json`."""
         kind = plain.get("action")
-        known = KINDS[kind].fields | _FIELDS if isinstance(kind, str) and kind in KINDS else set()
-        if plain.keys() - known:
+        known = KINDS[kind].fields if isinstance(kind, str) and kind in KINDS else frozenset()
+        if not plain.keys() <= known:
             raise InvalidInput(
                 f"The journal has an unknown entry: {dict(plain)!r:.200}",
                 argument="entry",
@@ -379,7 +379,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of action: its description, and the fields of its entries beside the common ones."""
+    """A kind of action: its description, and the fields that its entries may have."""
 
     words: Callable[[Action], str]
     fields: frozenset[str]
@@ -414,8 +414,8 @@ def _reject_words(action: Action) -> str:
 
 _IDS = tuple[int, ...]
 _FIELDS = frozenset(["action", "ids", "threshold"])
-_EDIT = frozenset(["steps", "dropped", "examples"])
-_ANSWER = frozenset(["answer", "examples"])
+_EDIT = _FIELDS | {"steps", "dropped", "examples"}
+_ANSWER = _FIELDS | {"answer", "examples"}
 # The kinds of action. An entry of another kind, or with other fields, is of a newer version.
 KINDS = {
     "start": Kind(lambda a: "started from the segments of another tool", _EDIT),
@@ -423,9 +423,9 @@ KINDS = {
     "cut": Kind(_cut_words, _EDIT),
     "lock": Kind(lambda a: f"locked {a.ids[0]} {a._where}", _EDIT),
     "unlock": Kind(lambda a: f"unlocked {a.ids[0]} {a._where}", _EDIT),
-    "up": Kind(lambda a: f"moved {a.ids[0]} up its branch {a._where}", frozenset(["override"])),
-    "down": Kind(lambda a: f"moved {a.ids[0]} down its branch {a._where}", frozenset(["override"])),
-    "mark": Kind(_mark_words, frozenset(["mark"])),
+    "up": Kind(lambda a: f"moved {a.ids[0]} up its branch {a._where}", _FIELDS | {"override"}),
+    "down": Kind(lambda a: f"moved {a.ids[0]} down its branch {a._where}", _FIELDS | {"override"}),
+    "mark": Kind(_mark_words, _FIELDS | {"mark"}),
     "reject": Kind(_reject_words, _ANSWER),
     "skip": Kind(lambda a: f"skipped a suggestion on {' and '.join(map(str, a.ids))}", _ANSWER),
     "relearn": Kind(lambda a: f"learned from the edits {a._where}", _EDIT | {"policy"}),

@@ -11,8 +11,10 @@ hash table finds the chain of a cut in a bag; entries move to their new bag and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +27,13 @@ from napari_agglo.session._hierarchy.superpixels import resized
 # Live edits, and which of them concern a superpixel: anchors of merges, parts of cuts, locks.
 
 
-@dataclass(frozen=True, eq=False)
-class Entered:
-    """State before an edit was entered, to take it back."""
+class Entered(NamedTuple):
+    """An edit that was entered, and the state before it, to take it back."""
 
-    superpixels: NDArray[np.int32]
-    heads: NDArray[np.int32]
+    superpixels: NDArray[np.int32]  # that it names, in the order of its entries
+    pooled: int  # entries before it
     locked: Ids
     locks: NDArray[np.int32]
-    pooled: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,38 +83,56 @@ class Constraints:
         lock: int = 0,
     ) -> Entered:
         """Enter an edit; `locked` are superpixels that it locks with `lock`, or unlocks with 0."""
-        index = len(self.edits)
-        if index == len(self.scales):
-            self.scales = np.concatenate([self.scales, np.zeros(index)])
-        self.scales[index] = edit.scale
-        self.edits.append(edit)
-        self.parts.append(parts)
-        superpixels = which = _NONE
-        if isinstance(edit, Merge):
-            superpixels = np.array(edit.pairs, np.int32).reshape(-1)
-            which = -1 - (np.arange(len(superpixels), dtype=np.int32) >> 1)
-        elif parts:
-            superpixels = np.concatenate(parts)
-            which = np.repeat(np.arange(len(parts), dtype=np.int32), [*map(len, parts)])
-        entered = Entered(
-            superpixels=superpixels,
-            heads=self.heads[superpixels],
-            locked=_NONE if locked is None else locked,
-            locks=_NONE if locked is None else self.lock_of[locked],
-            pooled=self.pooled,
+        if locked is None:
+            return self.enter_all([(edit, parts)])[0]
+        entered = self.enter_all([(edit, parts)])[0]._replace(
+            locked=locked, locks=self.lock_of[locked]
         )
-        if len(superpixels):
-            self._link(superpixels, which, index)
-        if locked is not None:
-            self.lock_of[locked] = lock
+        self.lock_of[locked] = lock
         return entered
+
+    def enter_all(self, edits: Sequence[tuple[Edit, tuple[Ids, ...]]]) -> list[Entered]:
+        """Enter edits that lock nothing, each with its parts: all of a journal in one turn."""
+        first = len(self.edits)
+        self.edits += [edit for edit, _ in edits]
+        self.parts += [parts for _, parts in edits]
+        if len(self.edits) > len(self.scales):
+            self.scales = np.concatenate([self.scales, np.zeros(len(self.edits))])
+        self.scales[first : len(self.edits)] = [edit.scale for edit, _ in edits]
+        # Sets of superpixels, the pair of an anchor or a part, with their numbers; and how many
+        # each edit has.
+        sets: list[Any] = []
+        which: list[int] = []
+        counts = []
+        for edit, parts in edits:
+            if isinstance(edit, Merge):
+                sets += edit.pairs
+                which += range(-1, -1 - len(edit.pairs), -1)
+            sets += parts
+            which += range(len(parts))
+            counts.append(len(sets))
+        ends = np.cumsum([0, *map(len, sets)])
+        superpixels = np.concatenate([_NONE, *sets], dtype=np.int32)
+        last = [0, *ends[np.array(counts, np.int64)].tolist()]
+        start = self.pooled
+        if len(superpixels):
+            self._link(superpixels, np.repeat(np.array(which, np.int32), np.diff(ends)), first)
+            self.pool[start : self.pooled, 0] += np.repeat(
+                np.arange(len(edits), dtype=np.int32), np.diff(last)
+            )
+        return [
+            Entered(superpixels[begin:end], start + begin, _NONE, _NONE)
+            for begin, end in pairwise(last)
+        ]
 
     def take_back(self, entered: Entered) -> None:
         """Take the last edit back."""
         self.edits.pop()
         self.parts.pop()
-        # A superpixel that is named twice has its oldest head first, which must win.
-        self.heads[entered.superpixels[::-1]] = entered.heads[::-1]
+        # An entry has the head before it. A superpixel that is named twice has the oldest head in
+        # its first entry, which must win.
+        last = entered.pooled + len(entered.superpixels)
+        self.heads[entered.superpixels[::-1]] = self.pool[entered.pooled : last, 2][::-1]
         self.lock_of[entered.locked] = entered.locks
         self.pooled = entered.pooled
 

@@ -93,26 +93,42 @@ def thawed(
     noted = [changes[start:stop] for start, stop in pairwise(breaks.tolist())]
     taken = np.searchsorted(breaks, ends).tolist()
     first = fresh = 0
+    steps: list[Step] = []
+    run: list[tuple[Step, Edit]] = []  # merges and cuts that are entered together
+
+    def end_run() -> None:
+        pairs = [(edit, edit.parts if isinstance(edit, Cut) else ()) for _, edit in run]
+        for (step, _), entered in zip(run, tree.constraints.enter_all(pairs), strict=True):
+            step.entered = entered
+        run.clear()
+
     for row, scale, last in zip(
         arrays["steps"].tolist(), arrays["horizons"].tolist(), taken, strict=True
     ):
-        step = Step(row[_COUNT], tree.horizon, tree.seams, scale)
+        step = Step(row[_COUNT], np.inf, (), scale, arrays["fresh"][fresh : fresh + row[_FRESH]])
         step.changes = noted[first:last]
-        step.fresh = arrays["fresh"][fresh : fresh + row[_FRESH]]
         first, fresh = last, fresh + row[_FRESH]
         if row[_IS_EDIT]:
             edit, several = waiting.pop()
-            _require(edit.scale == scale <= tree.horizon)
-            at = step.count
-            for division in several:
-                _divide(tree, division, at, step)
-                at += len(division.members)
-            _enter(tree, edit, step, locked)
-        else:
-            _require(scale > tree.horizon)
+            _require(edit.scale == scale)
+            if several or isinstance(edit, Lock | Unlock):
+                end_run()
+                at = step.count
+                for division in several:
+                    _divide(tree, division, at, step)
+                    at += len(division.members)
+                _enter(tree, edit, step, locked)
+            else:
+                run.append((step, edit))
         if row[_SWAP_A] > 0:
             step.swap = row[_SWAP_A], row[_SWAP_B]
             tree.names.swap(step.swap)
+        steps.append(step)
+    end_run()
+    for step in steps:
+        is_edit = step.entered is not None
+        _require(step.scale <= tree.horizon if is_edit else step.scale > tree.horizon)
+        step.horizon, step.seams = tree.horizon, tree.seams
         tree.end_step(step)
     return tree
 

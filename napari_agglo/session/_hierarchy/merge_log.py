@@ -101,8 +101,9 @@ class MergeLog:
         self.leaves = self.add_leaves(np.arange(n + 1), pixels)
         end = n + 1 + len(merges.winners)
         self.rows["parent"][n + 1 : end] = -1
-        winners, losers = read_only(merges.winners), read_only(merges.losers)
-        _record(winners, losers, read_only(merges.priorities), np.arange(n + 1), self.rows)
+        if len(merges.winners):  # a snapshot has rows of its own, and does without the kernel
+            winners, losers = read_only(merges.winners), read_only(merges.losers)
+            _record(winners, losers, read_only(merges.priorities), np.arange(n + 1), self.rows)
         self.count = end
         self.names = Names(n)
 

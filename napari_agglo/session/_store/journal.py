@@ -90,7 +90,7 @@ def _decode(line: bytes, seq: int, previous: str) -> Record | None:
     if line[:_AFTER] != _HEAD + own.encode():
         return None
     try:
-        plain = json.loads(line)
+        plain = json.loads(line.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):  # the checksum is right, so a person wrote this line
         return None
     if not (

@@ -34,6 +34,9 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 PARTS = {
     "start": bench_start.run,
     "engine": bench_engine.run,
+    "large": bench_engine.run_large,
+    "end-to-end": bench_engine.run_end_to_end,
+    "oversegment": bench_engine.run_oversegment,
     "superpixels": bench_superpixels.run,
     "pixels": bench_pixels.run,
     "evaluation": bench_evaluate.run,

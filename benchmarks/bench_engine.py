@@ -106,16 +106,32 @@ def bench_oversegment(table: Table, boundary: np.ndarray) -> None:
     table.add(task, took, f"{amount / took:,.3g} Mvox/s", goals=goals)
 
 
-def run(table: Table, small: bool = False) -> None:
-    """Measure all of the above on one volume."""
+def volume(table: Table, small: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the superpixels and the boundary map of the volume of all parts, and note its size."""
     labels, boundary = volumes.tiled((32, 256, 256) if small else SHAPE)
-    size = " x ".join(map(str, labels.shape))
-    source = volumes.crop()[2]
+    size, source = " x ".join(map(str, labels.shape)), volumes.crop()[2]
     table.note(f"Volume: {size}, {labels.max():,} superpixels, tiled from the {source}.")
-    graph = bench_graph(table, labels, boundary)
+    return labels, boundary
+
+
+def run(table: Table, small: bool = False) -> None:
+    """Measure the graph, the merge loop and the tree."""
+    graph = bench_graph(table, *volume(table, small))
     bench_merging(table, graph)
     bench_tree(table, graph)
     bench_slice(table, graph)
-    bench_large.run(table, volumes.eight_times(graph))
-    bench_end_to_end(table, labels, boundary)
-    bench_oversegment(table, boundary)
+
+
+def run_large(table: Table, small: bool = False) -> None:
+    """Measure the merge loop on a graph of eight times the volume, and on stars."""
+    bench_large.run(table, volumes.eight_times(agglo.region_graph(*volume(table, small))))
+
+
+def run_end_to_end(table: Table, small: bool = False) -> None:
+    """Measure the way from superpixels to labels."""
+    bench_end_to_end(table, *volume(table, small))
+
+
+def run_oversegment(table: Table, small: bool = False) -> None:
+    """Measure the way from a noisy boundary map to superpixels."""
+    bench_oversegment(table, volume(table, small)[1])

@@ -404,8 +404,10 @@ def test_a_client_that_dies_is_started_again(place, expected, tmp_path):
             check=False,
         )
         assert died.returncode == -signal.SIGKILL
-        time.sleep(2)  # for tasks that still run on the workers
         with distributed.Client(cluster) as client:
+            time.sleep(1)
+            while any(client.processing().values()):  # tasks that still run on the workers
+                time.sleep(0.1)
             assert blocks.run(place / "result", client=client).is_complete
     tasks = finished(place / "result")
     assert len(set(tasks)) == len(tasks)

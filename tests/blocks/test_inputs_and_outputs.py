@@ -241,6 +241,7 @@ def test_policies_with_features_that_do_not_add_are_refused(tmp_path, boundary, 
     for features in (
         FeatureMap("minimal+hull", ("boundary",), 25),
         FeatureMap("minimal", ("boundary",), 25, ("textons",)),
+        FeatureMap("natural", ("boundary",), 25),  # convex hulls
     ):
         policy = SimpleNamespace(features=features)
         monkeypatch.setattr("napari_agglo.policy.load_policy", lambda path, policy=policy: policy)

@@ -60,8 +60,11 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
+    "footer_start": ["copyright"],  # the theme's own has links to napari's code, forum and chat
+    "footer_end": ["sphinx-version"],
     "logo": {"text": "napari-agglo"},
 }
 pygments_style = "default"
+highlight_language = "none"  # of blocks that name no language: commands, diagrams, messages
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

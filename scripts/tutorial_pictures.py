@@ -120,7 +120,8 @@ def large_volume(v: dict[str, Any]) -> Panels:
 def draw_panels(path: Path, panels: Panels) -> None:
     """Write pictures side by side."""
     heights = [picture.shape[0] / picture.shape[1] for picture in panels.values()]
-    figure = Figure(figsize=(9.6, 3.2 * max(heights) + 0.3), layout="constrained")
+    height = 9.6 / len(panels) * max(heights) + 0.3
+    figure = Figure(figsize=(9.6, height), layout="constrained")
     FigureCanvasAgg(figure)
     for axes, (title, picture) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
         axes.imshow(picture, interpolation="nearest")

@@ -110,19 +110,19 @@ def is_locked(view: View, segment: Segment) -> bool:
     return bool(view.state.tree.constraints.lock_of[segment.anchor])
 
 
-def contacts(superpixels: Superpixels, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return all contacts of some superpixels: the superpixel, and its neighbour, of each."""
+def contacts(superpixels: Superpixels, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the neighbours of all of some superpixels, and where those of each end."""
     start = superpixels.start[members]
     counts = superpixels.stop[members] - start
-    first = np.repeat(np.cumsum(counts) - counts, counts)
-    at = np.arange(int(counts.sum())) - first + np.repeat(start, counts)
-    return np.repeat(members, counts), superpixels.adjacent[at, 0]
+    ends = np.cumsum(counts)
+    at = np.arange(ends[-1]) + np.repeat(start - ends + counts, counts)
+    return superpixels.adjacent[at, 0], ends
 
 
 def neighbour_names(view: View, segment: Segment) -> NDArray[np.uint32]:
     """Return the names of the segments that touch a segment, ascending."""
     names = view.names()
-    _, there = contacts(view.state.tree.superpixels, segment.members)
+    there, _ = contacts(view.state.tree.superpixels, segment.members)
     touching_names: NDArray[np.uint32] = np.setdiff1d(names[there], names[segment.members])
     return touching_names
 
@@ -138,12 +138,13 @@ def merge_pairs(
     number = {int(names[target.anchor]): k for k, target in enumerate(segments)}
     touching: dict[tuple[int, int], tuple[int, int]] = {}
     for k, target in enumerate(segments[1:], start=1):
-        here, there = contacts(view.state.tree.superpixels, target.members)
+        there, ends = contacts(view.state.tree.superpixels, target.members)
         names_there = names[there]
         for name, other in number.items():
             if other != k and (at := np.flatnonzero(names_there == name)).size:
-                touching.setdefault((k, other), (int(here[at[0]]), int(there[at[0]])))
-                touching.setdefault((other, k), (int(there[at[0]]), int(here[at[0]])))
+                here = int(target.members[np.searchsorted(ends, at[0], side="right")])
+                touching.setdefault((k, other), (here, int(there[at[0]])))
+                touching.setdefault((other, k), (int(there[at[0]]), here))
     reached, pairs = {0}, []
     while True:
         new = [(a, b) for a, b in touching if a in reached and b not in reached]

@@ -33,6 +33,7 @@ _STEP_BITS = 5  # number of an offset: up to 16 axes
 _VOXEL_BITS = 40  # a flat index, or the order of entry
 _NEVER = 1 << 62  # above all keys
 _FEW = 128  # voxels up to which a scan is faster than a heap
+_at = np.uint64  # unsigned indices spare a test for negative ones
 _SCANNED = 16  # labels that take as long to scan as a voxel to flood, or less
 
 
@@ -159,22 +160,22 @@ def _dry(label: Any, state: Any, levels: Any, offsets: Any, anchor: Any, room: A
     head = 0
     n_leaders = 0
     while head < n_dry:
-        voxel = room.members[head]
+        voxel = room.members[_at(head)]
         head += 1
         first = np.int64(_NEVER)
         for k in range(offsets.size):
             neighbour = voxel + offsets[k]
-            there = state[neighbour]
+            there = state[_at(neighbour)]
             if there == label:
-                state[neighbour] = -1 - n_dry
-                room.heights[n_dry] = levels[neighbour]
-                room.members[n_dry] = neighbour
+                state[_at(neighbour)] = -1 - n_dry
+                room.heights[_at(n_dry)] = levels[_at(neighbour)]
+                room.members[_at(n_dry)] = neighbour
                 n_dry += 1
             elif there > 0:
                 # offsets are symmetric: the last but k leads back
-                key = (np.int64(levels[neighbour]) << _VOXEL_BITS) + neighbour
+                key = (np.int64(levels[_at(neighbour)]) << _VOXEL_BITS) + neighbour
                 first = min(first, (key << _STEP_BITS) + offsets.size - 1 - k)
-        room.unsorted[n_leaders] = first
+        room.unsorted[_at(n_leaders)] = first
         n_leaders += first != _NEVER
     return n_dry, n_leaders
 
@@ -204,15 +205,15 @@ def _flood_dry(n_dry: Any, n_leaders: Any, state: Any, offsets: Any, sizes: Any,
         start = 0
         stop = offsets.size
         if head < tail and level < min(height, rising):
-            voxel = room.entered[room.queue[head]]
+            voxel = room.entered[_at(room.queue[_at(head)])]
             head += 1
         elif rising < height:
             level = rising
             number = lowest & ((1 << _VOXEL_BITS) - 1)
-            voxel = room.entered[number]
+            voxel = room.entered[_at(number)]
             lowest = np.int64(_NEVER)
             if few:
-                room.waiting[number] = _NEVER
+                room.waiting[_at(number)] = _NEVER
                 for i in range(n_entered):
                     lowest = min(lowest, room.waiting[i])
             else:
@@ -227,26 +228,26 @@ def _flood_dry(n_dry: Any, n_leaders: Any, state: Any, offsets: Any, sizes: Any,
             stop = start + 1
             n_used += 1
             if few:
-                first = room.leaders[n_used]
+                first = room.leaders[_at(n_used)]
             else:
                 n_leaders = heap_pop(room.unsorted, None, n_leaders)
                 first = room.unsorted[0] if n_leaders > 0 else np.int64(_NEVER)
-        owner = state[voxel]
+        owner = state[_at(voxel)]
         for k in range(start, stop):
-            neighbour = voxel + offsets[k]
-            there = state[neighbour]
+            neighbour = voxel + offsets[_at(k)]
+            there = state[_at(neighbour)]
             if there < 0:
-                state[neighbour] = owner
-                sizes[owner] += 1
-                room.entered[n_entered] = neighbour
-                own = np.int64(room.heights[-1 - there])
+                state[_at(neighbour)] = owner
+                sizes[_at(owner)] += 1
+                room.entered[_at(n_entered)] = neighbour
+                own = np.int64(room.heights[_at(-1 - there)])
                 key = (own << _VOXEL_BITS) + n_entered if own > level else np.int64(_NEVER)
                 lowest = min(lowest, key)
                 if few:
-                    room.waiting[n_entered] = key
+                    room.waiting[_at(n_entered)] = key
                 elif own > level:
                     n_waiting = heap_push(room.waiting, None, n_waiting, key, None)
-                room.queue[tail] = n_entered
+                room.queue[_at(tail)] = n_entered
                 tail += own <= level
                 n_entered += 1
 
@@ -259,5 +260,5 @@ def _sort_leaders(n: Any, room: Any) -> None:
         place: Any = np.int64(0)
         for j in range(n):
             place += np.int64(room.unsorted[j] < key)
-        room.leaders[place] = key
+        room.leaders[_at(place)] = key
     room.leaders[n] = _NEVER

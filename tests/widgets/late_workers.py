@@ -23,14 +23,6 @@ from windows import add_sample, project_of
 import napari_agglo as agglo
 from napari_agglo.widgets import Dock
 
-drawn = agglo.sample("neuropil2d")
-part = (slice(0, 120), slice(0, 140))
-cues = {name: cue[part] for name, cue in drawn.cues.items()}
-sample = agglo.Sample(drawn.name, drawn.image[part], cues, drawn.gold[part], drawn.spacing)
-chance = random.Random(int(sys.argv[2]))
-pool = QThreadPool.globalInstance()
-late = 0
-
 
 def spin(seconds: float) -> None:
     """Process events for some seconds."""
@@ -40,21 +32,34 @@ def spin(seconds: float) -> None:
         time.sleep(0.002)
 
 
-for _, step in zip(range(int(sys.argv[1])), cycle(("hierarchy", "train")), strict=False):
-    viewer = napari.Viewer()
-    add_sample(viewer, sample)
-    dock = Dock(viewer)
-    viewer.window.add_dock_widget(dock, name="Agglo", area="right")
-    project = project_of(viewer)
-    while len(dock.guide.steps) < len(dock.guide.headers):
-        spin(0.02)  # steps are made in turns of the event loop
-    dock.guide.open(step)
-    dock.guide.steps[step].run.button.click()
-    assert project.jobs.running(), "nothing runs"
-    spin(chance.random() * 0.4)
-    late += pool.activeThreadCount() > 0
-    viewer.close()
-    del viewer, dock, project
-    gc.collect()
-    spin(chance.random() * 0.2)
-print(late, "of", sys.argv[1], "windows were closed while a worker ran")
+def main(rounds: int, seed: int) -> None:
+    """Open and close so many windows, after waits by the seed."""
+    drawn = agglo.sample("neuropil2d")
+    part = (slice(0, 120), slice(0, 140))
+    cues = {name: cue[part] for name, cue in drawn.cues.items()}
+    sample = agglo.Sample(drawn.name, drawn.image[part], cues, drawn.gold[part], drawn.spacing)
+    chance = random.Random(seed)
+    pool = QThreadPool.globalInstance()
+    late = 0
+    for _, step in zip(range(rounds), cycle(("hierarchy", "train")), strict=False):
+        viewer = napari.Viewer()
+        add_sample(viewer, sample)
+        dock = Dock(viewer)
+        viewer.window.add_dock_widget(dock, name="Agglo", area="right")
+        project = project_of(viewer)
+        while len(dock.guide.steps) < len(dock.guide.headers):
+            spin(0.02)  # steps are made in turns of the event loop
+        dock.guide.open(step)
+        dock.guide.steps[step].run.button.click()
+        assert project.jobs.running(), "nothing runs"
+        spin(chance.random() * 0.4)
+        late += pool.activeThreadCount() > 0
+        viewer.close()
+        del viewer, dock, project
+        gc.collect()
+        spin(chance.random() * 0.2)
+    print(late, "of", rounds, "windows were closed while a worker ran")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

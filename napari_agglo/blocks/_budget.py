@@ -148,6 +148,27 @@ def processes_that_fit(plan: Plan, wanted: int) -> int:
     return n
 
 
+def memory_of_processes(plan: Plan, processes: int, tasks: int | None = None) -> int:
+    """Return the memory of worker processes here with a block each, and of the one that schedules.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan.
+    processes : int
+        The number of worker processes.
+    tasks : int, optional
+        Blocks at a time, by default one a process.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    blocks = processes if tasks is None else tasks
+    return (1 + processes) * BASE + blocks * block_bytes(plan, plan.block)
+
+
 def no_room(plan: Plan, task_bytes: int) -> InvalidInput:
     """Return the refusal of worker processes on this machine, with figures."""
     needed = 2 * BASE + task_bytes

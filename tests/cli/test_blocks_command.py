@@ -95,6 +95,12 @@ def test_no_more_processes_are_started_than_the_budget_allows(run, refused, tmp_
     started.clear()
     _, _, messages = run(*client)
     assert (started[0], "2 of 3 processes are started" in messages) == (2, True)
+    assert "--memory 2.6GB" in messages
+    assert "--workers" in messages
+    # Five leave nothing for any block, however small.
+    started.clear()
+    messages = run(*client[:-1], "local:5")[2]
+    assert (started[0], "--memory 4.1GB" in messages, "--workers" in messages) == (2, True, False)
     monkeypatch.setattr("napari_agglo.blocks._budget.block_bytes", lambda plan, block: 10**10)
     message = refused(*client)
     assert (message.argument, "10.7 GB" in message) == ("client", True)

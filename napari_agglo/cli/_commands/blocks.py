@@ -374,14 +374,17 @@ class _client:
     def _fitting(self, wanted: int) -> int:
         """Return how many processes the budget of the plan allows here, of those that are asked."""
         from napari_agglo import blocks
-        from napari_agglo.blocks._budget import processes_that_fit
+        from napari_agglo.blocks._budget import memory_of_processes, processes_that_fit, size_text
 
-        n = processes_that_fit(blocks.open(self._folder).plan, wanted)
+        plan = blocks.open(self._folder).plan
+        n = processes_that_fit(plan, wanted)
         if n < wanted:
+            remedy = f"plan with --memory {size_text(memory_of_processes(plan, wanted))}"
+            if memory_of_processes(plan, wanted, tasks=0) < plan.memory:
+                remedy += ", or with more --workers, whose blocks are smaller"
             self._console.note(
                 f"{n} of {wanted} processes are started: more blocks at a time do not fit in the "
-                "budget of the plan; plan with a larger --memory, or with more --workers, whose "
-                "blocks are smaller"
+                f"budget of the plan, {size_text(plan.memory)}; {remedy}"
             )
         return n
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-KINDS = ("run", "memory", "halo", "hierarchical", "learned", "peer", "window")
+KINDS = ("run", "memory", "halo", "hierarchical", "learned", "peer", "client", "window")
 PEERS = ("own-superpixels", "skimage", "own-merges", "waterz", "components")
 BLOCKWISE_PEERS = ("own-blocks", "volara", "waterz-daisy")
 LONG = ("run-large", "run-full", "run-four-full", "run-four-all", "run-four")
@@ -48,6 +48,7 @@ def write_tables(folder: Path) -> int:
         "rows": rows_table(numbers),
         "peers": peers_table(numbers, PEERS),
         "block-wise peers": blockwise_table(numbers),
+        "client": client_table(numbers),
         "halo": halo_table(numbers),
         "final": final_table(numbers),
         "learned": learned_table(numbers),
@@ -255,6 +256,22 @@ def blockwise_table(numbers: dict[str, Any]) -> str:
     )
     head = ["tool", "CPU seconds", "at the start", "seconds", "at the start", "peak, GB",
             "segments"]  # fmt: skip
+    return text + table(head, rows)
+
+
+def client_table(numbers: dict[str, Any]) -> str:
+    """Return the peak of worker processes on one machine beside their budget."""
+    runs = [run for name, run in numbers.items() if name.startswith("client-")]
+    if not runs:
+        return ""
+    rows = [
+        [_shape(run), run["workers"], " x ".join(map(str, run["block"])),
+         f"`local:{run['processes']}`", f"{run['budget_gb']:.1f}", f"{run['peak_gb']:.2f}"]
+        for run in runs
+    ]  # fmt: skip
+    text = "**Worker processes** on one machine, from the command line (measured):\n\n"
+    head = ["volume", "`--workers` of the plan", "block", "`--client`", "`--memory`, GB",
+            "peak of all processes, GB"]  # fmt: skip
     return text + table(head, rows)
 
 

@@ -43,9 +43,13 @@ def pack_trees(
     roots: NDArray[np.uint32], nodes: NDArray[np.uint32], values: NDArray[np.float64]
 ) -> Trees:
     """Return the trees of a `Forest` as kernels walk them."""
-    order = np.empty(len(nodes) + _LINE * len(roots), np.int64)
-    sizes, stack = np.ones(len(nodes), np.int64), np.empty(len(nodes) + _LINE, np.int64)
-    order = order[: _lay_out(roots, nodes, sizes, stack, order)]
+    order = np.full(len(nodes) + _LINE * len(roots), -1, np.int64)
+    if len(nodes) == len(roots):  # leaves alone, as without a forest: no kernel need be compiled
+        order = order[len(nodes) :]
+        order[::_LINE] = roots
+    else:
+        sizes, stack = np.ones(len(nodes), np.int64), np.empty(len(nodes) + _LINE, np.int64)
+        order = order[: _lay_out(roots, nodes, sizes, stack, order)]
     at = np.arange(len(order))
     used = order >= 0
     place = np.zeros(len(nodes), np.int64)

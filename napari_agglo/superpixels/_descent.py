@@ -36,7 +36,33 @@ _COMPARISONS = 1.0
 _NEXT, _COLLECT, _CHOOSE, _SPREAD = 0, 1, 2, 3
 
 
-def flood_minima(state: Array, levels: Array, grid: Grid, tick: Tick) -> None:
+def lowest_neighbours(levels: Array, grid: Grid, tick: Tick) -> Array:
+    """Return a code of each voxel: the number of the offset to the first lowest neighbour.
+
+    Offsets are numbered from 1; 0 if no neighbour is lower, which `is_drained` tells; `_TIED` is
+    added if there are several neighbours of that level, or of the voxel's own.
+
+    Parameters
+    ----------
+    levels : ndarray of uint16, shape (grid.size,)
+        The levels; `WALL` for the wall and masked voxels.
+    """
+    codes = np.zeros(grid.size, np.uint8)
+    lowest, steps = np.empty(_BLOCK, np.uint16), np.empty(_BLOCK, np.uint16)
+    last = grid.size - grid.front  # voxels from here on are wall
+    for start, stop in grid.scans():
+        _find_lowest(levels, grid.offsets, start, min(stop, last), lowest, steps, codes)
+        tick("finding seeds", 0, grid.size)
+    return codes
+
+
+def is_drained(codes: Array) -> Array:
+    """Return which voxels have a lower neighbour."""
+    drained: Array = (codes & _WAITING) != 0
+    return drained
+
+
+def flood_minima(state: Array, levels: Array, codes: Array, grid: Grid, tick: Tick) -> None:
     """Flood `state` in place, as `flood` does, from seeds that are all of the regional minima.
 
     Parameters
@@ -45,8 +71,9 @@ def flood_minima(state: Array, levels: Array, grid: Grid, tick: Tick) -> None:
         ``-1 - level`` where dry, a label where seeded, 0 for the wall and masked voxels.
     levels : ndarray of uint16, shape (grid.size,)
         The levels; `WALL` for the wall and masked voxels.
+    codes : ndarray of uint8, shape (grid.size,)
+        The `lowest_neighbours`; they are changed.
     """
-    codes = np.zeros(grid.size, np.uint8)
     if not _find_parents(state, levels, codes, grid, tick):
         flood(state, levels, grid, tick)
         return
@@ -61,17 +88,10 @@ def _find_parents(state: Array, levels: Array, codes: Array, grid: Grid, tick: T
     `state` is not changed.
     """
     most = int(grid.size * _RESOLVED)
-    todo = np.empty(most + _BLOCK, grid.index_dtype)
-    lowest, steps = np.empty(_BLOCK, np.uint16), np.empty(_BLOCK, np.uint16)
-    last = grid.size - grid.front  # voxels from here on are wall
+    todo = np.empty(most + 1, grid.index_dtype)
     n = 0
     for start, stop in grid.scans():
-        end = min(stop, last)
-        n = int(
-            _find_lowest(
-                state, levels, grid.offsets, start, end, lowest, steps, codes, todo, n, most
-            )
-        )
+        n = int(_find_ties(state, start, stop, codes, todo, n))
         if n > most:
             return False
         tick("flooding", 0, grid.size)
@@ -95,18 +115,13 @@ def _find_parents(state: Array, levels: Array, codes: Array, grid: Grid, tick: T
 
 @kernel
 def _find_lowest(
-    state: Any, levels: Any, offsets: Any, start: int, stop: int, lowest: Any, steps: Any,
-    codes: Any, todo: Any, n: Any, most: Any,
-) -> Any:  # fmt: skip
-    """Write the codes of ``start:stop``; append the voxels to resolve to `todo`, return their `n`.
+    levels: Any, offsets: Any, start: int, stop: int, lowest: Any, steps: Any, codes: Any
+) -> None:
+    """Write the codes of ``start:stop``, a block at a time. `lowest` and `steps` are buffers.
 
-    A code is the number of the offset to the first of the lowest neighbours, from 1, and `_TIED`
-    if there are several; 0 is a plateau or a seed. The kernel ends when `n` exceeds `most`. No
-    bounds checking is performed: `todo` has room for a block more, and all voxels plus offsets are
-    in `levels`.
+    No bounds checking is performed: all voxels plus offsets are in `levels`.
     """
-    first = start
-    while first < stop and n <= most:
+    for first in range(start, stop, lowest.size):
         size = min(lowest.size, stop - first)
         # Slices, whose indices cannot be negative, and 16 bits throughout: so LLVM makes vectors.
         here = levels[first : first + size]
@@ -126,13 +141,23 @@ def _find_lowest(
         out = codes[first : first + size]
         for i in range(size):
             out[i] = steps[i]
-        for voxel in range(first, first + size):
-            if codes[voxel] >= _TIED and state[voxel] < 0:
-                todo[n] = voxel
-                n += 1
-                if codes[voxel] == _TIED:
-                    codes[voxel] = 0
-        first += size
+
+
+@kernel
+def _find_ties(state: Any, start: int, stop: int, codes: Any, todo: Any, n: Any) -> Any:
+    """Append the dry voxels of several lowest neighbours to `todo`; return the number in `todo`.
+
+    The code of a voxel of a plateau becomes 0. The kernel ends when `todo` is full. No bounds
+    checking is performed.
+    """
+    for voxel in range(start, stop):
+        if codes[voxel] >= _TIED and state[voxel] < 0:
+            todo[n] = voxel
+            n += 1
+            if codes[voxel] == _TIED:
+                codes[voxel] = 0
+            if n == todo.size:
+                break
     return n
 
 

@@ -22,7 +22,12 @@ from napari_agglo.errors import (
     SetOption,
     is_whole,
 )
-from napari_agglo.superpixels._descent import WALL, flood_minima
+from napari_agglo.superpixels._descent import (
+    WALL,
+    flood_minima,
+    is_drained,
+    lowest_neighbours,
+)
 from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._gaussian import smooth_axis
 from napari_agglo.superpixels._watershed import (
@@ -177,8 +182,10 @@ def segment_block(
             heights[start:stop][~mask[start:stop]] = WALL
         tick("finding seeds", 0, grid.size)
     if seeds is None:
-        count = label_minima(state, grid, tick)
-        flood_minima(state, levels, grid, tick)
+        codes = lowest_neighbours(levels, grid, tick)
+        count = label_minima(state, grid, tick, is_drained(codes))
+        flood_minima(state, levels, codes, grid, tick)
+        del codes
     else:
         source = np.zeros(grid.size, np.uint64)
         grid.view(source)[...] = seeds

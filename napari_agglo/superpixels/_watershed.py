@@ -215,17 +215,20 @@ def _label_pieces(
 
 
 _SCANNING, _EXPLORING, _LABELLING = 0, 1, 2
+_DRAINS = np.uint8(2)  # a voxel with a lower neighbour, in `seen`; 1 is an explored one
 
 
-def label_minima(state: Array, grid: Grid, tick: Tick) -> int:
+def label_minima(state: Array, grid: Grid, tick: Tick, drains: Array | None = None) -> int:
     """Label the regional minima of `state` in place; return their number.
 
     Parameters
     ----------
     state : ndarray of int, shape (grid.size,)
         ``-1 - level`` for a voxel, 0 for the wall and masked voxels. Minima become 1, 2, ...
+    drains : ndarray of bool, shape (grid.size,), optional
+        Voxels that are known to have a lower neighbour; they are passed over.
     """
-    seen = np.zeros(grid.size, np.uint8)
+    seen = np.zeros(grid.size, np.uint8) if drains is None else _DRAINS * drains.view(np.uint8)
     pending = np.empty(grid.size, grid.index_dtype)
     cursor = np.array([grid.front, _SCANNING, 0, 0, 0, 0], np.int64)
     in_slices(
@@ -289,7 +292,10 @@ def _label_minima(
                 neighbour = voxel + offsets[k]
                 there = state[neighbour]
                 if there == here:
-                    if seen[neighbour] == 0:
+                    # A plateau that has such a voxel touches it: no need to explore beyond it.
+                    if seen[neighbour] == _DRAINS:
+                        drained = 1
+                    elif seen[neighbour] == 0:
                         seen[neighbour] = 1
                         pending[tail] = neighbour
                         tail += 1

@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.superpixels import _descent
-from napari_agglo.superpixels._descent import WALL, flood_minima
+from napari_agglo.superpixels._descent import (
+    WALL,
+    flood_minima,
+    is_drained,
+    lowest_neighbours,
+)
 from napari_agglo.superpixels._watershed import flood, label_minima, make_grid
 
 
@@ -19,14 +24,18 @@ def quiet(stage, done, total):
 
 
 def seeded(levels, mask, connected):
-    """Return the layout, the state with all minima labelled, and the levels."""
+    """Return the layout, the state with all minima labelled, levels, and lowest neighbours."""
     grid = make_grid(levels.shape, connected)
     state = np.zeros(grid.size, np.int32)
     grid.view(state)[...] = np.where(mask, -1 - levels.astype(np.int32), 0)
     heights = np.full(grid.size, WALL, np.uint16)
     grid.view(heights)[...] = np.where(mask, levels, WALL)
-    label_minima(state, grid, quiet)
-    return grid, state, heights
+    codes = lowest_neighbours(heights, grid, quiet)
+    quicker = state.copy()
+    count = label_minima(state, grid, quiet)
+    assert label_minima(quicker, grid, quiet, is_drained(codes)) == count
+    np.testing.assert_array_equal(quicker, state)
+    return grid, state, heights, codes
 
 
 @st.composite
@@ -49,14 +58,14 @@ def maps(draw):
 @examples(300)
 @given(maps())
 def test_the_labels_are_those_of_the_queue(problem):
-    grid, state, heights = seeded(*problem)
+    grid, state, heights, codes = seeded(*problem)
     expected = state.copy()
     flood(expected, heights, grid, quiet)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_descent, "_RESOLVED", 1.0)
         patch.setattr(_descent, "_COMPARISONS", np.inf)
         patch.setattr(_descent, "flood", None)  # all of it is resolved
-        flood_minima(state, heights, grid, quiet)
+        flood_minima(state, heights, codes, grid, quiet)
     np.testing.assert_array_equal(state, expected)
     assert state.min() >= 0
 
@@ -64,7 +73,7 @@ def test_the_labels_are_those_of_the_queue(problem):
 @pytest.mark.parametrize("name", ["_RESOLVED", "_COMPARISONS"])
 def test_many_equal_levels_are_left_to_the_queue(name, monkeypatch):
     levels = np.add.outer(np.arange(40), np.arange(40)).astype(np.uint16)
-    grid, state, heights = seeded(levels, np.ones(levels.shape, bool), [True, True])
+    grid, state, heights, codes = seeded(levels, np.ones(levels.shape, bool), [True, True])
     expected = state.copy()
     flood(expected, heights, grid, quiet)
     used = []
@@ -77,7 +86,7 @@ def test_many_equal_levels_are_left_to_the_queue(name, monkeypatch):
     monkeypatch.setattr(_descent, "_RESOLVED", 1.0)
     monkeypatch.setattr(_descent, name, 0.01)
     monkeypatch.setattr("napari_agglo.superpixels._watershed.BUDGET", 8)
-    flood_minima(state, heights, grid, quiet)
+    flood_minima(state, heights, codes, grid, quiet)
     np.testing.assert_array_equal(state, expected)
     assert used == [name]
 
@@ -86,8 +95,8 @@ def test_a_plateau_by_hand(monkeypatch):
     # The seeds are 1, 2 and 1. The middle 3 is one step from both rims of its plateau; the left one
     # leaves the queue first, since its parent is lower.
     levels = np.array([1, 3, 3, 3, 2, 5, 1], np.uint16)
-    grid, state, heights = seeded(levels, np.ones(7, bool), [True])
+    grid, state, heights, codes = seeded(levels, np.ones(7, bool), [True])
     monkeypatch.setattr(_descent, "_RESOLVED", 1.0)
     monkeypatch.setattr(_descent, "flood", None)
-    flood_minima(state, heights, grid, quiet)
+    flood_minima(state, heights, codes, grid, quiet)
     assert grid.view(state).tolist() == [1, 1, 1, 2, 2, 3, 3]

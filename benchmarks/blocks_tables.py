@@ -238,7 +238,7 @@ def peers_table(numbers: dict[str, Any], names: Sequence[str]) -> str:
 def blockwise_table(numbers: dict[str, Any]) -> str:
     """Return the times and memory of block-wise tools, if all were run."""
     found = [numbers[f"peer-{name}"] for name in BLOCKWISE_PEERS if f"peer-{name}" in numbers]
-    if len(found) < len(BLOCKWISE_PEERS):
+    if len(found) < len(BLOCKWISE_PEERS) or "peer-own-cold" not in numbers:
         return ""
     rows = [
         [f"{one['package']} {one['version']}", f"{one['cpu']:.1f}", f"{one['start']['cpu']:.1f}",
@@ -246,7 +246,7 @@ def blockwise_table(numbers: dict[str, Any]) -> str:
          f"{one['count']:,}"]
         for one in found
     ]  # fmt: skip
-    cold = found[0]["cold"]
+    cold = numbers["peer-own-cold"]
     text = (
         f"**Other tools block by block**: {found[0]['step']}, on {_shape(found[0])} (measured). "
         "Each was started as its user starts it; the columns *at the start* are of the same "

@@ -60,7 +60,7 @@ GESTURES = (
     Gesture(
         "J",
         "click with the keyboard's pointer, which Shift + arrows move (Ctrl + Shift: faster); "
-        "with Shift merge, with Ctrl place a seed, with both select",
+        "with Shift merge, with Ctrl place a seed, with both select; Shift + Escape leads back",
         {
             "click": "J",
             "merge here": "Shift-J",

@@ -228,7 +228,7 @@ class QueuePanel(QWidget):
                 "kind": {
                     "label": "Look for",
                     "tooltip": "Kind of errors",
-                    "automatic": "false merges and splits",
+                    "automatic": "all errors",
                     "names": {"false_merge": "false merges", "false_split": "false splits"},
                 },
                 "min_size": {

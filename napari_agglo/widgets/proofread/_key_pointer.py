@@ -51,7 +51,8 @@ class _Cross(QWidget):
 class KeyPointer(QObject):
     """The pointer of one viewer: it sends the canvas what a mouse would.
 
-    It appears in the middle of the canvas when it is first used, and goes when the mouse moves.
+    It appears in the middle of the canvas when it is first used, and goes when the mouse moves. It
+    looks at the events of the canvas only while it is visible: a click of the mouse costs nothing.
     """
 
     step, leap = 6, 48  # pixels that an arrow moves it with Shift, and with Ctrl + Shift
@@ -61,9 +62,9 @@ class KeyPointer(QObject):
         self.active = False  # whether the arrow keys move it
         self.canvas = canvas_widget(viewer)  # None for layers without a window
         self._cross: _Cross | None = None
+        self._control: QWidget | None = None  # had the focus before the canvas
         if self.canvas is not None:
             self._cross = _Cross(self.canvas)
-            self.canvas.installEventFilter(self)
 
     @property
     def place(self) -> QPoint:
@@ -75,6 +76,9 @@ class KeyPointer(QObject):
         canvas, cross = self.canvas, self._cross
         if canvas is None or cross is None:
             return
+        focused = canvas.window().focusWidget()
+        if focused is not None and focused is not canvas:
+            self._control = focused
         canvas.setFocus(Qt.FocusReason.ShortcutFocusReason)
         if not cross.isVisible():
             self._show()
@@ -88,16 +92,20 @@ class KeyPointer(QObject):
         """Hide the pointer, and leave the arrow keys to napari."""
         self.active = False
         with suppress(RuntimeError):  # the window is closed, and Qt has deleted the cross
-            if self._cross is not None:
-                self._cross.hide()
+            self._give_way()
+
+    def _give_way(self) -> None:
+        if self.canvas is not None and self._cross is not None:
+            self.canvas.removeEventFilter(self)
+            self._cross.hide()
 
     def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:
-        """Move by arrow keys with Shift; give way to the mouse."""
+        """Move by arrow keys with Shift, go back by Escape with Shift; give way to the mouse."""
         if not self.active or event is None or self._cross is None:
             return False
         # Of Qt's own events: those that this object sends are not spontaneous.
         if event.type() == QEvent.Type.MouseMove and event.spontaneous():
-            self._cross.hide()
+            self._give_way()
         elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             way = _WAYS.get(Qt.Key(event.key()))
             steps = {_SHIFT: self.step, _SHIFT | _CONTROL: self.leap}
@@ -105,7 +113,18 @@ class KeyPointer(QObject):
             if way is not None and step is not None:
                 self._move(way[0] * step, way[1] * step)
                 return True
+            if event.key() == Qt.Key.Key_Escape and event.modifiers() == _SHIFT:
+                self._go_back()
+                return True
         return False
+
+    def _go_back(self) -> None:
+        """Hide the cross, and give the focus back to the control that had it."""
+        control, self._control = self._control, None
+        self._give_way()
+        with suppress(RuntimeError):  # Qt may have deleted the control
+            if control is not None:
+                control.setFocus(Qt.FocusReason.BacktabFocusReason)
 
     def _show(self) -> None:
         canvas, cross = self.canvas, self._cross
@@ -113,13 +132,10 @@ class KeyPointer(QObject):
             self._put(canvas.rect().center() if cross.pos() == QPoint() else self.place)
             cross.show()
             cross.raise_()
+            canvas.installEventFilter(self)
 
     def _move(self, x: int, y: int) -> None:
-        cross = self._cross
-        if cross is not None and not cross.isVisible():
-            self._show()
-        else:
-            self._put(self.place + QPoint(x, y))
+        self._put(self.place + QPoint(x, y))
         none = Qt.MouseButton.NoButton
         self._send(QEvent.Type.MouseMove, none, none, _NONE)  # the status bar follows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QPushButton
 from widgets.proofread.conftest import modifiers
 from widgets.proofread.test_gestures import pair
 from windows import draw
@@ -45,7 +46,9 @@ class Keys:
 def test_a_session_is_corrected_by_keys_alone(hands):
     keys = Keys(hands)
     project, session = hands.project, hands.project.session
-    hands.step.details.setFocus()
+    buttons = hands.step.findChildren(QPushButton)
+    button = next(one for one in buttons if one.isVisible() and one.isEnabled())
+    button.setFocus()
     assert not keys.pointer._cross.isVisible()
     keys.press(Qt.Key.Key_J)  # from the dock
     assert keys.pointer._cross.isVisible()
@@ -83,6 +86,13 @@ def test_a_session_is_corrected_by_keys_alone(hands):
     keys.press(Qt.Key.Key_W)
     assert hands.id_at(a) == hands.id_at(b)
     assert session.history.can_undo
+
+    # Back to the dock, and here again.
+    keys.press(Qt.Key.Key_Escape, "shift")
+    assert keys.window.focusWidget() is button
+    assert not keys.pointer._cross.isVisible()
+    keys.press(Qt.Key.Key_J)
+    assert keys.window.focusWidget() is hands.canvas
 
     # The mouse takes over, and the arrows are napari's again once the session is closed.
     QTest.mouseMove(hands.canvas, hands.spot(a))

@@ -98,6 +98,8 @@ class SpareWindow:
             _disconnect(canvas.events)
         viewer.window.remove_dock_widget("all")
         viewer.window._qt_window.restoreState(self._docks)
+        for pointer in viewer.window._qt_window.findChildren(QWidget, "key pointer"):
+            pointer.deleteLater()  # it is the canvas's, and would go with it
         viewer.dims.ndisplay = 2
         viewer.layers.clear()  # napari resets the axes
         viewer.keymap.clear()

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("napari", reason="needs napari and a Qt binding")
 
 from napari.components import ViewerModel
+from napari.settings._base import EventedConfigFileSettings
 from napari.utils.colormaps import _accelerated_cmap
 from npe2 import PluginManifest
 from spare_window import SIZE, SpareWindow
@@ -38,6 +39,14 @@ def _manifests_once() -> Iterator[None]:
     found = list(PluginManifest.discover())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PluginManifest, "discover", staticmethod(lambda paths=(): iter(found)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_in_memory() -> Iterator[None]:
+    """Write no settings of napari to the disk: each change of one would write all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EventedConfigFileSettings, "_maybe_save", lambda self: None)
         yield
 
 

@@ -1,7 +1,7 @@
 """Other tools at the same step, in one process or block by block; see docs/scale.md.
 
-A block-wise tool is started as a user starts it, in new processes, once on the piece and once on
-``START`` voxels, whose time is that of imports, processes and what is compiled in each of them. Our
+A block-wise tool is run in new processes, once on the piece and once on ``START`` voxels, whose
+time is that of imports, processes and what is compiled in each of them. Our
 kernels are compiled once for a machine and then loaded; the first run on a machine is the cold one.
 """
 

@@ -251,7 +251,8 @@ def blockwise_table(numbers: dict[str, Any]) -> str:
         f"**Other tools block by block**: {found[0]['step']}, on {_shape(found[0])} (measured). "
         "Ours are two commands, plan and run; the others a script each, whose clock starts when "
         "the affinities are made. The columns *at the start* are of the same on 32 x 32 x 32 "
-        "voxels, which is nearly all imports, processes, and what is compiled in them. Our first run on a machine, which compiles, takes "
+        "voxels, which is nearly all imports, processes, and what is compiled in them. Our first "
+        "run on a machine, which compiles, takes "
         f"{cold['cpu']:.1f} CPU seconds ({cold['seconds']:.1f} s) at the start.\n\n"
     )
     head = ["tool", "CPU seconds", "at the start", "seconds", "at the start", "peak, GB",

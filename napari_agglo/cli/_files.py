@@ -83,12 +83,13 @@ def write_labels_output(
     spacing: tuple[float, ...] | None,
     unit: str | None,
     progress: ProgressCallback | None = None,
+    origin: tuple[float, ...] | None = None,
 ) -> None:
     """Write a label image with the options of `add_labels_output`."""
     from napari_agglo.volumes import write_labels
 
     write_labels(
-        output, labels, spacing=spacing, unit=unit, version=arguments.version,
+        output, labels, spacing=spacing, unit=unit, origin=origin, version=arguments.version,
         levels=arguments.levels, downsample=arguments.downsample, chunks=arguments.chunks,
         shards=arguments.shards, progress=progress,
     )  # fmt: skip
@@ -214,6 +215,10 @@ def check_label_output(text: str) -> None:
             problem = f"{path.name} exists and is not an HDF5 file"
             raise refusal("-o", text, problem, "choose another name")
     _check_parent("-o", text, path)
+    if path.exists():
+        from napari_agglo.volumes import check_target
+
+        check_target(text)
 
 
 def _check_labels_key(text: str, path: Path, key: str) -> None:
@@ -319,7 +324,7 @@ def _would_replace(path: Path, key: str | None, file: str) -> bool:
         from napari_agglo.volumes import open_volume
 
         source_key = open_volume(file).name.partition(":")[2]
-    return key.strip("/") == re.sub(r"(,\w+=\d+)+$", "", source_key).strip("/")
+    return key.strip("/") == re.sub(r"(,\w+=[-\d:*]+)+$", "", source_key).strip("/")
 
 
 @contextmanager

@@ -59,6 +59,8 @@ class FileSource:
         Unit of the spacing, if known.
     ndim : int
         Number of axes of the image.
+    origin : tuple of float, optional
+        Place of the first voxel in a larger volume, if the superpixels state it.
     has_gold : bool
         Whether there is a gold standard.
     records : dict
@@ -86,6 +88,7 @@ class FileSource:
         self.spacing = inputs.spacing
         self.unit = inputs.unit
         self.ndim = inputs.volumes["superpixels"].ndim
+        self.origin = inputs.volumes["superpixels"].origin
         self.has_gold = "gold" in files
         self.records: dict[str, dict[str, Any]] = {}
         self.trained_here: set[str] = set()
@@ -279,6 +282,7 @@ class SessionSource:
         self._before = before
         self.spacing, self.unit = session.graph.voxel_size.in_unit(unit)
         self.ndim = session.graph.superpixels.image.ndim
+        self.origin: tuple[float, ...] | None = None
         self.has_gold = bool(self._gold_files) or session.errors.gold is not None
         self.records: dict[str, dict[str, Any]] = {}
         self.trained_here: set[str] = set()

@@ -65,7 +65,7 @@ from napari_agglo.volumes._volume import (
     unwrap,
 )
 from napari_agglo.volumes._words import Words, word_cue
-from napari_agglo.volumes._write_labels import write_labels
+from napari_agglo.volumes._write_labels import check_target, write_labels
 
 __all__ = [
     "Volume",
@@ -74,6 +74,7 @@ __all__ = [
     "open_levels",
     "add_pick",
     "write_labels",
+    "check_target",
     "SegmentMapping",
     "read_mapping",
     "OmeImage",

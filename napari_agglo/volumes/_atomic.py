@@ -169,8 +169,7 @@ def replacing(target: Path, *, may_replace: Callable[[Path], bool] | None = None
     ...     (Path(folder) / "a.txt").read_text()
     'all of it'
     """
-    place = Path(os.path.realpath(target)) if target.is_symlink() else target
-    _refuse_occupied(place, target, may_replace)
+    place = refuse_occupied(target, may_replace)
     temporary = place.with_name(f".{place.name}.{token()}.partial")
     is_in_place = False
     try:
@@ -228,7 +227,9 @@ def filling(folder: Path) -> Iterator[Path]:
         remove_tree(temporary)
 
 
-def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bool] | None) -> None:
+def refuse_occupied(target: Path, may_replace: Callable[[Path], bool] | None) -> Path:
+    """Refuse a place that cannot be replaced, as `replacing` does; return where links lead to."""
+    place = Path(os.path.realpath(target)) if target.is_symlink() else target
     if not place.parent.is_dir():
         raise InvalidInput(
             f"{target} cannot be written: there is no folder {place.parent}",
@@ -251,6 +252,7 @@ def _refuse_occupied(place: Path, target: Path, may_replace: Callable[[Path], bo
     elif place.exists() and (may_replace is not None or not place.is_file()):
         kind = "a file" if place.is_file() else "not a plain file"
         raise InvalidInput(f"{target} is {kind}", argument="path", remedy="choose another name")
+    return place
 
 
 def _renamed(text: str, temporary: Path, target: Path) -> str:

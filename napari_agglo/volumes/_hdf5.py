@@ -16,7 +16,13 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, choose_key, origin_of_attributes, split_picks
+from napari_agglo.volumes._open import (
+    Picks,
+    arrange,
+    choose_key,
+    origin_of_attributes,
+    split_picks,
+)
 from napari_agglo.volumes._units import ELEMENT_UNIT, MICROMETRE
 from napari_agglo.volumes._volume import Volume
 
@@ -27,7 +33,8 @@ _MARGIN = 1 << 16  # bytes that a new dataset adds to the tables of its group
 def open_hdf5(path: Path, key: str | None) -> Volume:
     """Open one dataset: `key`, or the only one there is, or ``stack``."""
     with reading(path, "HDF5"), h5py.File(path, "r") as file:
-        inner, picks = (key, {}) if key and key in file else split_picks(key)
+        whole: tuple[str | None, Picks] = (key, {})
+        inner, picks = whole if key and key in file else split_picks(key)
         # Only a key of the file itself: a link to another file is not followed.
         dataset_key = choose_key(path, _keys(file), inner, "dataset", DEFAULT_KEY)
         dataset = file[dataset_key]
@@ -50,9 +57,10 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
 
     data = OnDisk(shape, dtype, _Read(path, dataset_key), chunks)
     name = f"{path.name}:{dataset_key}"
-    picked, kept = arrange(data, axes, spacing, picks, name, attributes)
-    origin = origin_of_attributes(attributes, axes, picked)
-    return Volume(picked, kept, name, attributes, MICROMETRE if known else None, origin)
+    picked = arrange(data, axes, spacing, picks, name, attributes)
+    origin = picked.origin(origin_of_attributes(attributes, axes, picked.data))
+    unit = MICROMETRE if known else None
+    return Volume(picked.data, picked.spacing, name, attributes, unit, origin)
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,14 @@ def datasets(path: Path) -> list[str]:
         return _keys(file)
 
 
-def file_image(key: str, array: Any, spacing: Any, target: Path, has_unit: bool = False) -> bytes:
+def file_image(
+    key: str,
+    array: Any,
+    spacing: Any,
+    target: Path,
+    has_unit: bool = False,
+    origin: tuple[float, ...] | None = None,
+) -> bytes:
     """Return the bytes of a file with one dataset; `spacing` is in µm if it `has_unit`.
 
     The file is made in memory: when the disk is full, HDF5 cannot close its file, tries again at
@@ -116,6 +131,10 @@ def file_image(key: str, array: Any, spacing: Any, target: Path, has_unit: bool 
             dataset.attrs["element_size_um"] = spacing
             if not has_unit:
                 dataset.attrs[ELEMENT_UNIT] = "unknown"
+        if origin is not None:  # as `origin_of_attributes` reads it
+            distances = np.array(spacing or (1.0,) * array.ndim)
+            dataset.attrs["resolution"] = distances
+            dataset.attrs["offset"] = distances * origin
         file.flush()
         return bytes(file.id.get_file_image())
 

@@ -18,7 +18,14 @@ from numpy.lib import format as npy_format
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
-from napari_agglo.volumes._open import arrange, choose_key, only_picks, split_picks, usable_spacing
+from napari_agglo.volumes._open import (
+    Picks,
+    arrange,
+    choose_key,
+    only_picks,
+    split_picks,
+    usable_spacing,
+)
 from napari_agglo.volumes._units import MICROMETRE, convert_all, unit_name
 from napari_agglo.volumes._volume import Volume
 
@@ -36,15 +43,16 @@ def open_npy(path: Path, key: str | None) -> Volume:
             raise ValueError(f"it should hold {declared} bytes, not {stored}")
         # an empty array cannot be mapped
         data = np.load(path, mmap_mode="r" if declared else None, allow_pickle=False)
-    picked, _ = arrange(data, "", None, picks, path.name)
-    return Volume(picked, None, path.name)
+    picked = arrange(data, "", None, picks, path.name)
+    return Volume(picked.data, None, path.name, origin=picked.origin())
 
 
 def open_npz(path: Path, key: str | None) -> Volume:
     """Open one member of an .npz; it is read, whole, when its voxels are asked for."""
     with reading(path, "npz"), zipfile.ZipFile(path) as archive:
         members = [name.removesuffix(".npy") for name in archive.namelist()]
-        inner, picks = (key, {}) if key in members else split_picks(key)
+        whole: tuple[str | None, Picks] = (key, {})
+        inner, picks = whole if key in members else split_picks(key)
         arrays = [n for n in members if n not in (SPACING_MEMBER, UNIT_MEMBER)] or members
         member = choose_key(path, members if inner else arrays, inner, "array", "")
         with archive.open(f"{member}.npy") as file:
@@ -57,8 +65,8 @@ def open_npz(path: Path, key: str | None) -> Volume:
     name = f"{path.name}:{member}"
     # one chunk: a slab-wise reader would otherwise decompress the whole for each slab
     data = OnDisk(shape, dtype, _ReadMember(path, member), shape)
-    picked, kept = arrange(data, "", spacing, picks, name)
-    return Volume(picked, kept, name, unit=unit)
+    picked = arrange(data, "", spacing, picks, name)
+    return Volume(picked.data, picked.spacing, name, unit=unit, origin=picked.origin())
 
 
 @dataclass(frozen=True)
@@ -147,8 +155,8 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
 def open_picture(path: Path, key: str | None) -> Volume:
     """Read one picture."""
     picks = only_picks(path, key, "holds one image")
-    data, _ = arrange(*_read_plane(path), None, picks, str(path))
-    return Volume(data, None, path.name)
+    picked = arrange(*_read_plane(path), None, picks, str(path))
+    return Volume(picked.data, None, path.name, origin=picked.origin())
 
 
 def open_stack(source: Path, key: str | None) -> Volume:
@@ -179,8 +187,8 @@ def open_stack(source: Path, key: str | None) -> Volume:
     data = OnDisk((len(files), *first.shape), first.dtype, read, (1, *first.shape))
     # a plane whose own axes are not named leaves them all without names
     axes = ("z" if "z" not in axes.lower() else "n") + axes if len(axes) == first.ndim else ""
-    picked, _ = arrange(data, axes, None, picks, str(source))
-    return Volume(picked, None, source.name)
+    picked = arrange(data, axes, None, picks, str(source))
+    return Volume(picked.data, None, source.name, origin=picked.origin())
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,8 +60,8 @@ def open_n5(path: Path | Place, key: str | None) -> Volume:
         axes, spacing, unit = _grid(root, place, attributes, len(array.shape))
     name = path.name + (f":{inner}" if inner else "")
     data = OnDisk(array.shape, array.dtype.newbyteorder("="), array, array.block)
-    arranged, kept = arrange(data, axes, spacing, picks, name, attributes)
-    return Volume(arranged, kept, name, attributes, unit)
+    arranged = arrange(data, axes, spacing, picks, name, attributes)
+    return Volume(arranged.data, arranged.spacing, name, attributes, unit, arranged.origin())
 
 
 def _attributes(place: Place) -> dict[str, Any] | None:

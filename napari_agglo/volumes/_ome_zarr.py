@@ -141,6 +141,7 @@ def plan_image(
     version: str = "0.5",
     method: str = "mode",
     levels: int | None = None,
+    origin: Sequence[float] | None = None,
 ) -> OmeImage:
     """Plan the pyramid of a label image: its axes, and the shape, scale and place of each level.
 
@@ -163,6 +164,8 @@ def plan_image(
         How levels are made, see `downsample_labels`; it decides where their voxels lie.
     levels : int, optional
         Number of levels; by default as many as it takes.
+    origin : sequence of float, optional
+        Place of the first voxel in a larger volume, in voxels; by default none is stated.
 
     Examples
     --------
@@ -199,7 +202,7 @@ def plan_image(
         factors.append(step)
         shapes.append(tuple(-(-n // f) for n, f in zip(shapes[-1], step, strict=True)))
         totals.append(tuple(a * b for a, b in zip(totals[-1], step, strict=True)))
-    planned = tuple(_level(str(k), scale, total, method) for k, total in enumerate(totals))
+    planned = tuple(_level(str(k), scale, total, method, origin) for k, total in enumerate(totals))
     return OmeImage(name, axes, planned, tuple(shapes), tuple(factors), method, version)
 
 
@@ -211,7 +214,13 @@ def next_factors(shape: Sequence[int], scale: Sequence[float]) -> tuple[int, ...
     return tuple(2 if one and s < 2 * finest else 1 for s, one in zip(scale, can, strict=True))
 
 
-def _level(path: str, scale: tuple[float, ...], total: tuple[int, ...], method: str) -> OmeLevel:
+def _level(
+    path: str,
+    scale: tuple[float, ...],
+    total: tuple[int, ...],
+    method: str,
+    origin: Sequence[float] | None,
+) -> OmeLevel:
     """Return a level whose voxels are `total` times as long as those of level 0.
 
     A voxel that stands for a window lies at the middle of it; one that is the first of its window
@@ -221,8 +230,10 @@ def _level(path: str, scale: tuple[float, ...], total: tuple[int, ...], method: 
         path,
         tuple(s * f for s, f in zip(scale, total, strict=True)),
         tuple(
-            s * (f - 1) / 2 if method == "mode" else 0.0 for s, f in zip(scale, total, strict=True)
+            s * (first + (f - 1) / 2 * (method == "mode"))
+            for s, f, first in zip(scale, total, origin or (0.0,) * len(scale), strict=True)
         ),
+        placed=origin is not None,
     )
 
 
@@ -237,7 +248,7 @@ def _axis_json(axis: OmeAxis) -> dict[str, str]:
 
 def _transforms(level: OmeLevel) -> list[dict[str, Any]]:
     transforms: list[dict[str, Any]] = [{"type": "scale", "scale": list(level.scale)}]
-    if any(level.translation):
+    if level.placed or any(level.translation):
         transforms.append({"type": "translation", "translation": list(level.translation)})
     return transforms
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -79,6 +79,19 @@ def pick(data: Any, fixed: dict[int, int]) -> Any:
     return OnDisk(shape, data.dtype, read, chunks)
 
 
+def crop(data: Any, spans: Mapping[int, range]) -> Any:
+    """Return the voxels of a range along some axes, each of step 1; nothing is read."""
+    if not spans:
+        return data
+    sides = [spans.get(axis, range(int(n))) for axis, n in enumerate(data.shape)]
+    if isinstance(data, np.ndarray):
+        return data[tuple(slice(side.start, side.stop) for side in sides)]
+    read = _ReadCropped(data, tuple(side.start for side in sides))
+    shape = tuple(map(len, sides))
+    chunks = data.chunks and tuple(map(min, data.chunks, shape))
+    return OnDisk(shape, data.dtype, read, chunks)
+
+
 # Readers are values, not closures, so that an array on disk can be sent to another process.
 
 
@@ -101,6 +114,29 @@ class _ReadPicked:
         inner: dict[int, int | slice] = dict(zip(self.kept, index, strict=True))
         inner.update(self.fixed)
         return tuple(inner[axis] for axis in range(len(self.data.shape)))
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadCropped:
+    """Read a part of a crop that begins at `start`."""
+
+    data: Any
+    start: tuple[int, ...]
+
+    def __call__(self, index: Index) -> Any:
+        return self.data[self._inner(index)]
+
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there."""
+        return int(self.data.absent(self._inner(index), values))
+
+    def _inner(self, index: Index) -> Index:
+        return tuple(
+            slice(one.start + first, one.stop + first, one.step)
+            if isinstance(one, slice)
+            else one + first
+            for one, first in zip(index, self.start, strict=True)
+        )
 
 
 def put_first(data: Any, axis: int) -> Any:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._on_disk import pick, put_first, reading
+from napari_agglo.volumes._on_disk import crop, pick, put_first, reading
 from napari_agglo.volumes._place import Place, fetch, is_url, split_url
 from napari_agglo.volumes._volume import Volume
 
@@ -36,26 +36,33 @@ def usable_spacing(spacing: Sequence[Any] | None, ndim: int) -> tuple[float, ...
     return values
 
 
-def split_picks(key: str | None) -> tuple[str | None, dict[str, int]]:
-    """Split ``"path/in/file,c=1"`` into the path, if any, and the axes to pick from.
+Picks = dict[str, int | slice]  # an index or a range along an axis, by its letter or number
+
+
+def split_picks(key: str | None) -> tuple[str | None, Picks]:
+    """Split ``"path/in/file,c=1,y=0:125"`` into the path, if any, and the picks along axes.
 
     >>> split_picks("exported_data,c=1")
     ('exported_data', {'c': 1})
-    >>> split_picks("t=0,c=*")
-    (None, {'t': 0, 'c': -1})
+    >>> split_picks("t=0,c=*,y=:-5")
+    (None, {'t': 0, 'c': -1, 'y': slice(None, -5, None)})
     """
-    picks: dict[str, int] = {}
+    picks: Picks = {}
     paths: list[str] = []
     for part in (key or "").split(","):
         match = re.fullmatch(r"([A-Za-z]|\d+)=(\d+|\*)", part.strip())
+        span = re.fullmatch(r"([A-Za-z]+|\d+)=(-?\d+)?:(-?\d+)?", part.strip())
         if match:
             picks[match[1].lower()] = ALL if match[2] == "*" else int(match[2])
+        elif span:
+            ends = (int(end) if end else None for end in (span[2], span[3]))
+            picks[span[1].lower()] = slice(*ends)
         elif part:
             paths.append(part)
     return ",".join(paths) or None, picks
 
 
-def only_picks(path: Path, key: str | None, content: str) -> dict[str, int]:
+def only_picks(path: Path, key: str | None, content: str) -> Picks:
     """Return the picks in the key of a file of a single array; refuse any other key."""
     inner, picks = split_picks(key)
     if inner is not None:
@@ -86,15 +93,32 @@ def choose_key(path: Path, keys: Sequence[str], key: str | None, noun: str, defa
     )
 
 
+class Arranged(NamedTuple):
+    """An image after `arrange`: its voxels, spacing, and first voxel along each axis.
+
+    `start` is None if no range was picked.
+    """
+
+    data: Any
+    spacing: tuple[float, ...] | None
+    start: tuple[int, ...] | None
+
+    def origin(self, stated: tuple[float, ...] | None = None) -> tuple[float, ...] | None:
+        """Return the place of the first voxel; `stated` is that of the file, if it states one."""
+        if self.start is None or stated is None:
+            return stated if self.start is None else tuple(map(float, self.start))
+        return tuple(a + b for a, b in zip(stated, self.start, strict=True))
+
+
 def arrange(
     data: Any,
     axes: str,
     spacing: Sequence[Any] | None,
-    picks: dict[str, int],
+    picks: Picks,
     name: str,
     attributes: dict[str, Any] | None = None,
-) -> tuple[Any, tuple[float, ...] | None]:
-    """Pick channels, drop time and channel axes of length 1, and keep the spacing in step.
+) -> Arranged:
+    """Pick channels and ranges, drop time and channel axes of length 1, keep the spacing in step.
 
     `axes` has a letter for each axis, or is empty where the file does not name them. An image with
     several channels is refused unless one is picked: a cue is one channel. ``c=*`` puts the axis of
@@ -103,20 +127,26 @@ def arrange(
     ndim = len(data.shape)
     letters = axes.lower() if len(axes) == ndim else "?" * ndim
     fixed: dict[int, int] = {}
+    spans: dict[int, range] = {}
     first: int | None = None
     if picks.get("c") == ALL:
         picks = {n: index for n, index in picks.items() if n != "c"}
         several = (a for a, n in enumerate(data.shape) if letters[a] in "cs" and n > 1)
         first = next(several, None)
     for axis_name, index in picks.items():
-        axis = int(axis_name) if axis_name.isdigit() else letters.find(axis_name)
+        axis = _axis(axis_name, letters, picks)
         if not 0 <= axis < ndim:
             known = letters if "?" not in letters else f"0 to {ndim - 1}"
+            if set(letters) == {"?"}:
+                known += f", the last ones also {', '.join(_SPACE[-ndim:])}"
             raise InvalidInput(
                 f"{name} has no axis {axis_name!r}",
                 argument="source",
                 remedy=f"its axes are {known}",
             )
+        if isinstance(index, slice):
+            spans[axis] = _span(index, data.shape[axis], axis_name, name)
+            continue
         if not 0 <= index < data.shape[axis]:
             raise InvalidInput(
                 f"{name} has no {axis_name}={'*' if index == ALL else index}",
@@ -141,15 +171,58 @@ def arrange(
     kept = usable_spacing(spacing, ndim)
     if kept is not None:
         kept = tuple(value for axis, value in enumerate(kept) if axis not in fixed)
-    picked = pick(data, fixed)
+    picked = pick(crop(data, spans), fixed)
+    start = None
+    if spans:
+        start = tuple(spans[a].start if a in spans else 0 for a in range(ndim) if a not in fixed)
     if first is None:
-        return picked, kept
+        return Arranged(picked, kept, start)
     if attributes is not None:
         attributes["channels"] = data.shape[first]
     at = first - sum(axis < first for axis in fixed)
     if kept is not None:
         kept = (kept[at], *kept[:at], *kept[at + 1 :])
-    return put_first(picked, at), kept
+    if start is not None:
+        start = (start[at], *start[:at], *start[at + 1 :])
+    return Arranged(put_first(picked, at), kept, start)
+
+
+_SPACE = "zyx"
+
+
+def _axis(name: str, letters: str, picks: Picks) -> int:
+    """Return the axis of a name or number, or -1.
+
+    Axes without one of these names are z, y, x, the last being x: those that are left after
+    channels, and after the numbers of axes from which one index is picked.
+    """
+    if name.isdigit():
+        return int(name)
+    if len(name) != 1 or name in letters:
+        return letters.find(name) if len(name) == 1 else -1
+    gone = {int(n) for n, one in picks.items() if n.isdigit() and not isinstance(one, slice)}
+    left = [a for a, letter in enumerate(letters) if a not in gone and letter not in "cst"]
+    place = _SPACE[::-1].find(name)
+    axis = left[-1 - place] if 0 <= place < len(left) else -1
+    return axis if letters[axis] not in _SPACE else -1
+
+
+def _span(asked: slice, length: int, axis: str, name: str) -> range:
+    """Return the voxels of a range along an axis; refuse one that is empty or beyond the axis."""
+    text = ":".join("" if end is None else str(end) for end in (asked.start, asked.stop))
+    whole = f"that axis runs from 0 to {length}, the end left out, e.g. {axis}=0:{length}"
+    if any(end is not None and not -length <= end <= length for end in (asked.start, asked.stop)):
+        raise InvalidInput(
+            f"{name} has no {axis}={text}: the axis has {length} voxels",
+            argument="source",
+            remedy=whole,
+        )
+    span = range(length)[asked]
+    if not span:
+        raise InvalidInput(
+            f"{axis}={text} of {name} holds no voxel", argument="source", remedy=whole
+        )
+    return span
 
 
 def origin_of(offset: Any, voxel: Any, axes: str, arranged: Any) -> tuple[float, ...] | None:
@@ -196,7 +269,8 @@ def open_volume(source: str | os.PathLike[str]) -> Volume:
         is the member), PNG, a folder of PNG or TIFF planes, or a pattern such as
         ``"slices/*.png"``. PATH may be a URL, such as ``https://...`` or ``s3://...``. KEY may
         also pick an index along a named or numbered axis: ``:c=1``, or ``:exported_data,c=1``;
-        ``:c=*`` keeps all channels, and puts them first.
+        ``:c=*`` keeps all channels, and puts them first. ``:y=0:125,x=-64:`` is a crop, whose
+        `Volume.origin` is its place; where a file names no axes, the last are z, y, x.
 
     Returns
     -------
@@ -255,7 +329,9 @@ def open_levels(source: str | os.PathLike[str]) -> list[Volume]:
     if not is_folder or not first.name.endswith(LEVEL_0):
         return [first]
     of = _zarr if _zarr.is_zarr(path) else _precomputed
-    inner, _ = split_picks(key)
+    inner, chosen = split_picks(key)
+    if any(isinstance(one, slice) for one in chosen.values()):
+        return [first]  # a range is in voxels of one level
     picks = [part for part in (key or "").split(",") if part and part != inner]
     levels = [first]
     for one in of.level_keys(path, inner)[1:]:
@@ -290,8 +366,11 @@ def open_channels(source: str | os.PathLike[str]) -> dict[str, Volume]:
     numbered = [f"channel_{k}" for k in range(n_channels)]
     names = given if all(given) and len(set(given)) == n_channels else numbered
     spacing = None if volume.spacing is None else volume.spacing[1:]
+    one = replace(
+        volume, spacing=spacing, origin=None if volume.origin is None else volume.origin[1:]
+    )
     return {
-        name: replace(volume, data=pick(volume.data, {0: k}), spacing=spacing, name=name)
+        name: replace(one, data=pick(volume.data, {0: k}), name=name)
         for k, name in enumerate(names)
     }
 

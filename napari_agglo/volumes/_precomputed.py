@@ -80,12 +80,13 @@ def open_precomputed(path: Path | Place, key: str | None) -> Volume:
         data = pick(data, {axis: 0 for axis in range(4 - ndim)})
         letters, spacing = letters[-ndim:], spacing[-ndim:]
     attributes: dict[str, Any] = {}
-    arranged, kept = arrange(data, letters, spacing, picks, name, attributes)
+    arranged = arrange(data, letters, spacing, picks, name, attributes)
     level = LEVEL_0 if len(info["scales"]) > 1 and inner is None else ""
     # 0 is the default of the format, and says nothing
     offset = [0, *array.offset] if any(array.offset) else None
-    origin = origin_of(offset, [1.0] * 4, letters, arranged)
-    return Volume(arranged, kept, name + level, attributes, MICROMETRE if known else None, origin)
+    origin = arranged.origin(origin_of(offset, [1.0] * 4, letters, arranged.data))
+    unit = MICROMETRE if known else None
+    return Volume(arranged.data, arranged.spacing, name + level, attributes, unit, origin)
 
 
 def level_keys(path: Path | Place, inner: str | None) -> list[str]:

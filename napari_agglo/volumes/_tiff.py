@@ -27,9 +27,9 @@ def open_tiff(path: Path, key: str | None) -> Volume:
     picks = only_picks(path, key, "holds one image")
     series = open_series(path)
     attributes: dict[str, Any] = {}
-    data, kept = arrange(series.data, series.axes, series.spacing, picks, str(path), attributes)
+    image = arrange(series.data, series.axes, series.spacing, picks, str(path), attributes)
     name = path.name + (" (level 0)" if series.levels > 1 else "")
-    return Volume(data, kept, name, attributes, series.unit)
+    return Volume(image.data, image.spacing, name, attributes, series.unit, image.origin())
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput, check_choice
-from napari_agglo.volumes._atomic import replacing
+from napari_agglo.errors import InvalidInput, check_choice, is_number
+from napari_agglo.volumes._atomic import refuse_occupied, replacing
 from napari_agglo.volumes._checks import check_labels, check_spacing
 from napari_agglo.volumes._label_pyramid import create_levels, write_levels
 from napari_agglo.volumes._labels_group import (
@@ -29,7 +31,7 @@ from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
 from napari_agglo.volumes._units import NO_UNIT, VoxelSize, unit_symbol
-from napari_agglo.volumes._volume import available_memory
+from napari_agglo.volumes._volume import Volume, available_memory
 from napari_agglo.volumes._zarr import is_own_labels
 
 _KEYED = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr))(?::(?P<key>.*))?", re.IGNORECASE | re.DOTALL)
@@ -42,6 +44,7 @@ def write_labels(
     *,
     spacing: Sequence[float] | None = None,
     unit: str | None = None,
+    origin: Sequence[float] | None = None,
     version: str | None = None,
     levels: int | None = None,
     downsample: str = "mode",
@@ -70,6 +73,9 @@ def write_labels(
     unit
         Unit of `spacing`, such as ``"nm"`` or ``"µm"``. The spacing of a `Volume` is converted to
         it from its own unit, which is the default. Without one no unit is stated.
+    origin
+        Place of the first voxel in the volume that this is a crop of, in voxels along each axis;
+        by default that of a `Volume`. Kept by OME-Zarr and HDF5.
     version
         Version of OME-Zarr: ``"0.5"``, the default, or ``"0.4"``.
     levels
@@ -124,9 +130,42 @@ def write_labels(
     voxel = own.in_unit(unit)
     if writer is _write_zarr and key is not None:
         return _write_into_group(target, key, array, voxel, zarr)
+    place = _checked_origin(origin, labels, array.ndim)
+    writer = partial(writer, origin=place) if writer in (_write_zarr, _write_hdf5) else writer
     with replacing(target, may_replace=_REPLACES.get(target.suffix.lower())) as temporary:
         writer(temporary, array, voxel, target, zarr if in_levels else key)
     return target
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Refuse a file or folder that `write_labels` would refuse to replace, before the work.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_target(Path(folder) / "new.ome.zarr")
+    """
+    target, key = split_target(path)
+    writer = _writer(target)
+    if writer is _write_hdf5:
+        _refuse_datasets(target, key)
+    elif key is None:
+        refuse_occupied(target, _REPLACES.get(target.suffix.lower()))
+
+
+def _checked_origin(origin: Any, labels: Any, ndim: int) -> tuple[float, ...] | None:
+    """Return the place of the first voxel, of a `Volume` by default."""
+    if origin is None:
+        return labels.origin if isinstance(labels, Volume) else None
+    if len(origin) != ndim or not all(is_number(one) and math.isfinite(one) for one in origin):
+        raise InvalidInput(
+            f"`origin` must be {ndim} numbers, one per axis, got {origin!r}",
+            argument="origin",
+            remedy="pass the index of the first voxel along each axis",
+        )
+    return tuple(float(one) for one in origin)
 
 
 def _checked(labels: Any, target: Path, in_levels: bool) -> Any:
@@ -225,7 +264,15 @@ def _write_tiff(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str
         tifffile.imwrite(handle, array, **options)
 
 
-def _write_zarr(folder: Path, array: Any, voxel: VoxelSize, target: Path, options: Pyramid) -> None:
+def _write_zarr(
+    folder: Path,
+    array: Any,
+    voxel: VoxelSize,
+    target: Path,
+    options: Pyramid,
+    *,
+    origin: tuple[float, ...] | None,
+) -> None:
     if array.ndim > 6:
         raise InvalidInput(
             f"{target}: OME-Zarr holds at most 6 axes here, not {array.ndim}",
@@ -235,6 +282,7 @@ def _write_zarr(folder: Path, array: Any, voxel: VoxelSize, target: Path, option
     image = plan_image(
         target.name.split(".")[0], array.shape, voxel.spacing, unit=voxel.unit,
         version=options.version or "0.5", method=options.downsample, levels=options.levels,
+        origin=origin,
     )  # fmt: skip
     made = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
     write_levels(made, image, array, options.progress)
@@ -288,24 +336,39 @@ def _write_into_group(root: Path, key: str, array: Any, voxel: VoxelSize, option
     return target
 
 
-def _write_hdf5(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:
+def _write_hdf5(
+    file: Path,
+    array: Any,
+    voxel: VoxelSize,
+    target: Path,
+    key: str | None,
+    *,
+    origin: tuple[float, ...] | None,
+) -> None:
     from napari_agglo.volumes import _hdf5
 
     name = (key or _hdf5.DEFAULT_KEY).strip("/")
-    others = [one for one in _hdf5.datasets(target) if one != name]
+    _refuse_datasets(target, key)
+    spacing, unit = voxel.in_micrometres()
+    image = _hdf5.file_image(name, array, spacing, target, unit is not None, origin)
+    if key and target.is_file():
+        shutil.copyfile(target, file)
+        _hdf5.put_dataset(file, name, image, target)
+    else:
+        file.write_bytes(image)
+
+
+def _refuse_datasets(target: Path, key: str | None) -> None:
+    """Refuse to replace a file that holds other datasets."""
+    from napari_agglo.volumes import _hdf5
+
+    others = [one for one in _hdf5.datasets(target) if one != _hdf5.DEFAULT_KEY]
     if others and not key:
         raise InvalidInput(
             f"{target} holds other datasets ({', '.join(others)}), which would be lost",
             argument="path",
             remedy=(f"name a key to keep them: {target}:labels", "choose another file"),
         )
-    spacing, unit = voxel.in_micrometres()
-    image = _hdf5.file_image(name, array, spacing, target, unit is not None)
-    if key and target.is_file():
-        shutil.copyfile(target, file)
-        _hdf5.put_dataset(file, name, image, target)
-    else:
-        file.write_bytes(image)
 
 
 def _write_npz(file: Path, array: Any, voxel: VoxelSize, target: Path, key: str | None) -> None:

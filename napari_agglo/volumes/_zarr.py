@@ -125,11 +125,12 @@ def open_zarr(path: Path | Place, key: str | None) -> Volume:
     name = path.name + (f":{inner}" if inner else "")
     attributes = dict(array.attrs.asdict())
     data = OnDisk(array.shape, array.dtype, _Read(array, str(place)), _chunks(array))
-    arranged, kept = arrange(data, grid.letters, grid.spacing, picks, name, attributes)
-    origin = origin_of(grid.offset, [1.0] * len(array.shape), grid.letters, arranged)
-    if origin is None:
-        origin = origin_of_attributes(attributes, grid.letters, arranged)
-    return Volume(arranged, kept, name + level, attributes, grid.unit, origin)
+    arranged = arrange(data, grid.letters, grid.spacing, picks, name, attributes)
+    stated = origin_of(grid.offset, [1.0] * len(array.shape), grid.letters, arranged.data)
+    if stated is None:
+        stated = origin_of_attributes(attributes, grid.letters, arranged.data)
+    origin = arranged.origin(stated)
+    return Volume(arranged.data, arranged.spacing, name + level, attributes, grid.unit, origin)
 
 
 def level_keys(path: Path | Place, inner: str | None) -> list[str]:

@@ -80,6 +80,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     with console.progress() as progress:
         labels = apply_mapping(arguments, console, arguments.mapping, superpixels)
         place(output)[0].parent.mkdir(exist_ok=True)
-        write_labels_output(arguments, output, labels, inputs.spacing, inputs.unit, progress)
+        write_labels_output(
+            arguments, output, labels, inputs.spacing, inputs.unit, progress, superpixels.origin
+        )
     n = int(np.count_nonzero(np.unique(labels)))
     console.result(f"{output}: {count(n, 'segment')}", {"output": output, "segments": n})

@@ -123,6 +123,19 @@ def _oversegment(
         spacing, unit = inputs.spacing, inputs.unit
         if spacing is None:
             spacing, unit = boundary.spacing, boundary.unit
-        write_labels_output(arguments, output, superpixels, spacing, unit, progress)
+        origin = _origin(inputs.volumes.get("boundary"), files, len(boundary.shape))
+        write_labels_output(arguments, output, superpixels, spacing, unit, progress, origin)
     n = int(superpixels.max(initial=0))
     return f"{output}: {count(n, 'superpixel')}", {"output": output, "superpixels": n}
+
+
+def _origin(
+    boundary: Volume | None, files: Mapping[str, str], ndim: int
+) -> tuple[float, ...] | None:
+    """Return the place of the first voxel that the file of the boundaries states."""
+    from napari_agglo.volumes import add_pick, open_volume
+
+    if boundary is None:  # channels, which come before the axes of the image
+        file = files.get("affinities") or files["oriented"]
+        boundary = open_volume(add_pick(file, "c=*"))
+    return None if boundary.origin is None else boundary.origin[-ndim:]

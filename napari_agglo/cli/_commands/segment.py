@@ -94,7 +94,9 @@ def _segment(
 
         def write() -> None:
             place(output)[0].parent.mkdir(exist_ok=True)
-            write_labels_output(arguments, output, labels, source.spacing, source.unit, progress)
+            write_labels_output(
+                arguments, output, labels, source.spacing, source.unit, progress, source.origin
+            )
 
         _write_both(tree, write, output, tree_output)
     before, after = count(tree.n_superpixels, "superpixel"), count(n_segments, "segment")

@@ -18,7 +18,8 @@ _NONE = Qt.KeyboardModifier.NoModifier
 _SHIFT, _CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 # An arrow key on a keypad, or on a Mac, has a modifier of its own.
 _KEYPAD = Qt.KeyboardModifier.KeypadModifier
-_WAYS = {
+# By number: Qt's keys are whole numbers, and not every number that a keyboard sends is one of them.
+_WAYS: dict[int, tuple[int, int]] = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
     Qt.Key.Key_Up: (0, -1),
@@ -107,7 +108,7 @@ class KeyPointer(QObject):
         if event.type() == QEvent.Type.MouseMove and event.spontaneous():
             self._give_way()
         elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            way = _WAYS.get(Qt.Key(event.key()))
+            way = _WAYS.get(event.key())
             steps = {_SHIFT: self.step, _SHIFT | _CONTROL: self.leap}
             step = steps.get(event.modifiers() & ~_KEYPAD)
             if way is not None and step is not None:

@@ -194,9 +194,11 @@ def state_of(tree):
     whole = np.unique(tree.regions(horizon)[1:]).tolist()
     regions = {visit(node): tree.name(node) for node in whole}
     tables = {scale: tree.table(scale).tolist() for scale in births if scale <= horizon}
-    touching = {
-        tree.name(node): {tree.name(other) for other in tree.neighbours(node, horizon)}
-        for node in whole
-    }
+    own, of = tree.superpixels, tree.regions(horizon)
+    touching = {tree.name(node): set() for node in whole}
+    for superpixel in range(1, own.n + 1):
+        for other in own.adjacent[own.start[superpixel] : own.stop[superpixel], 0]:
+            if of[other] != of[superpixel]:
+                touching[tree.name(of[superpixel])].add(tree.name(of[other]))
     locked = [s for s, lock in enumerate(locks) if lock]
     return horizon, merges, regions, tables, touching, locked, list(map(id, tree.edits))

@@ -28,7 +28,7 @@ def names(tree, scale):
     assert len(set(named.values())) == len(named), "no two segments have one name"
     for segment, name in named.items():
         assert name > 0
-        node = tree.named(name, scale)
+        node = tree.region(int(tree.names.superpixel_of[name]), scale)
         assert frozenset(tree.members(node).tolist()) == segment
         assert tree.name(node) == name
     return named

@@ -473,16 +473,6 @@ class Hierarchy:
         ].tolist()
         return found
 
-    def neighbours(self, node: int, scale: float) -> list[int]:
-        """Return the regions at a scale that touch one of them."""
-        own = self.superpixels
-        touched = {
-            int(other)
-            for superpixel in self.members(node)
-            for other in own.adjacent[own.start[superpixel] : own.stop[superpixel], 0]
-        }
-        return sorted({self.region(superpixel, scale) for superpixel in touched} - {node})
-
     def table(self, scale: float) -> NDArray[np.uint32]:
         """Return the name of the region of every superpixel at a scale, as a table over 0..n."""
         self.look(scale)
@@ -491,12 +481,6 @@ class Hierarchy:
     def name(self, node: int) -> int:
         """Return the name of a region, a dense id: no other that lives beside it has that."""
         return int(self.names.of_superpixel[self.log.naming(node)])
-
-    def named(self, name: int, scale: float) -> int | None:
-        """Return the region of that name at a scale, if there is one."""
-        superpixel = int(self.names.superpixel_of[name])
-        node = self.region(superpixel, scale)
-        return node if self.log.naming(node) == superpixel else None
 
     def asleep(self) -> list[tuple[int, int]]:
         """Return which pairs are not together, and which parts not whole, where they were to be.

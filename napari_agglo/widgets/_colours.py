@@ -33,6 +33,7 @@ STATUS = {
     "running": ("#b45309", "#ffffff"),
     "done": ("#15803d", "#ffffff"),
     "stale": ("#facc15", "#1f2937"),
+    "open": ("#15803d", "#ffffff"),
 }
 SAVED, NOT_SAVED = "#16a34a", "#ef4444"
 PROBLEM = "#d97706"  # the frame of a problem with the chosen layers

@@ -32,6 +32,7 @@ from qtpy.QtWidgets import (
     QDialogButtonBox,
     QDoubleSpinBox,
     QLabel,
+    QLineEdit,
     QSizePolicy,
     QWidget,
 )
@@ -198,6 +199,8 @@ def make_field(name: str, annotation: Any, default: Any, description: Descriptio
     own = {key: options.pop(key) for key in _OWN if key in options}
     options.setdefault("label", name.replace("_", " ").capitalize())
     options.setdefault("tooltip", f"<qt>{escape(description.text)}</qt>")
+    if not options["tooltip"].startswith("<"):  # Qt folds the lines of rich text alone
+        options["tooltip"] = f"<qt>{escape(options['tooltip'])}</qt>"
     automatic = own.get("automatic", "automatic")
     choices = options.pop("choices", None) or description.choices or None
     kind: Any = kinds[0]
@@ -268,6 +271,8 @@ def _dress(field: Field, own: Mapping[str, Any]) -> None:
     native.setAccessibleName(widget.label)
     if isinstance(native, QComboBox):
         keep_narrow(native)
+    if isinstance(native, QLineEdit):
+        native.setPlaceholderText(own.get("automatic", ""))
     if isinstance(native, QAbstractSpinBox):
         native.setKeyboardTracking(False)
         native.setMinimumWidth(60)

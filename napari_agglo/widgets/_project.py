@@ -93,6 +93,7 @@ class Project:
         self._regions: Regions | None = None
         self._trained = Trained(MeanPolicy())
         self._learned: dict[str, Trained] = {}  # the latest policy of each strategy
+        self.former: Trained | None = None  # the learned policy that was in use before this one
         self._built: Built | None = None
         self._ticks: tuple[MergeTree, Ticks] | None = None
         self.session: Session | None = None  # edits of the hierarchy
@@ -151,10 +152,19 @@ class Project:
 
     @trained.setter
     def trained(self, trained: Trained) -> None:
-        self._trained = trained
-        self.keep_learned(trained)
+        self._replace_policy(trained)
         self.jobs.failures.clear()  # of another policy
         self.status_changed.emit()
+
+    def _replace_policy(self, trained: Trained) -> None:
+        """Use another policy; a learned one that it replaces can be taken back."""
+        before = self._trained
+        if before.policy is not trained.policy and policy_record(before.policy) is not None:
+            self.former = before
+        elif self.former is not None and self.former.policy is trained.policy:
+            self.former = None
+        self._trained = trained
+        self.keep_learned(trained)
 
     def keep_learned(self, trained: Trained) -> None:
         """Keep a learned policy, so that a comparison need not train it again."""
@@ -189,8 +199,7 @@ class Project:
         self.close_session()
         self.session, self._built, self._session_graph = session, built, session.graph
         if built.policy is not self._trained.policy:
-            self._trained = Trained(built.policy)
-            self.keep_learned(self._trained)
+            self._replace_policy(Trained(built.policy))
         self._threshold = session.threshold
         self._tell_hierarchy()
 
@@ -294,7 +303,17 @@ class Project:
     def shows_another_volume(self) -> bool:
         """Whether the hierarchy on the screen is of another volume than the chosen one."""
         built = self._built
-        return built is not None and self.session is None and self.is_elsewhere(built.regions)
+        if built is None or self.session is not None:
+            return False
+        return self.lacks_data or self.is_elsewhere(built.regions)
+
+    @property
+    def lacks_data(self) -> bool:
+        """Whether the choice of the Data step is not complete, such as a new image without a cue.
+
+        Results on the screen are of the data before, then.
+        """
+        return self._dataset is None and bool(self.trouble) and self.session is None
 
     @property
     def policy_is_stale(self) -> bool:

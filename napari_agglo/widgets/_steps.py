@@ -35,6 +35,7 @@ class Status(Enum):
     RUNNING = "running"
     DONE = "done"
     STALE = "stale"  # done, but its input has changed since
+    OPEN = "open"  # a session is open; its edits are never known to be done
 
 
 class StepWidget(QWidget):
@@ -55,7 +56,7 @@ class StepWidget(QWidget):
         self.project = per_viewer(self.viewer, Project)
         self.scene = per_viewer(self.viewer, Scene)
         self.setObjectName(f"agglo {self.key}")
-        self.hint = label("hint")
+        self.hint = label("hint", lines=2)
         self.body = column(self, self.hint, spacing=6)
         self.body.setContentsMargins(8, 6, 8, 8)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -102,6 +103,8 @@ class StepWidget(QWidget):
     def _on_status(self) -> None:
         status = self.status(self.project)
         text = self.hint_for(status)
+        if status is Status.RUNNING and not text:
+            text = self.hint.text()  # so that the button to cancel stays under the mouse
         self.hint.setText(text)
         self.hint.setVisible(bool(text))
         self.update_state(status)

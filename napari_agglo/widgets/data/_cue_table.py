@@ -156,8 +156,9 @@ class CueRow:
 USED, LAYER, RANGE = range(3)
 _TITLES = ("Cue", "Layer", "Range")
 _TIPS = (
-    "Tick the cues to use. “boundary” is high on boundaries, and defines superpixels and the mean "
-    "policy. Double-click to rename; a trained policy finds its cues by these names.",
+    "A cue is evidence for each pixel, from 0 to 1. Tick those to use. “boundary” is high on "
+    "boundaries, and defines superpixels and the mean policy. Double-click to rename; a trained "
+    "policy finds its cues by these names.",
     "The layer of the cue.",
     "The values of “no boundary” and “boundary”, such as 0:255; 255:0 if boundaries are dark. "
     "Automatic: 0:255 for bytes, 0:1 for floats, the range of the values for other whole numbers.",

@@ -469,7 +469,8 @@ class DataWidget(StepWidget):
     title = "Data"
     purpose = "choose the image, its boundary cues, and gold labels if you have some."
     hints = {  # noqa: RUF012 - the next thing to do
-        Status.EMPTY: "Open an image, or a sample: File > Open Sample > Agglo.",
+        Status.EMPTY: "Open an image, or a sample: File > Open Sample > Agglo. A saved session is "
+        "opened in step 5.",
         Status.READY: "Ready. Build the regions here, or in step 2 or 3.",
         Status.RUNNING: "Building the regions.",
         Status.STALE: "The choices below have changed; build the regions again.",
@@ -520,6 +521,8 @@ class DataWidget(StepWidget):
     @staticmethod
     def idle_status(project: Project) -> Status:
         regions, dataset = project.regions, project.dataset
+        if project.lacks_data:
+            return Status.EMPTY
         if regions is None:
             if dataset is None:
                 return Status.EMPTY if project.graph is None else Status.DONE  # an opened session
@@ -546,7 +549,8 @@ class DataWidget(StepWidget):
         ready = self.project.dataset is not None
         self.run.set_ready(ready, self.project.trouble)
         regions = self.project.regions
-        elsewhere = self.project.is_elsewhere(regions)  # of the volume that was chosen before
+        # Of the volume that was chosen before.
+        elsewhere = self.project.lacks_data or self.project.is_elsewhere(regions)
         graph = None if regions is None or elsewhere else regions.graph
         counts = "" if graph is None else (
             f"{graph.n_regions:,} superpixels, {graph.n_boundaries:,} boundaries between them."

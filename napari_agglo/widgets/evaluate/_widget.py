@@ -113,7 +113,9 @@ class EvaluateWidget(StepWidget):
             "Count the overlaps of segments and gold; numbers and plots then follow the threshold",
             self.comparison.count,
         )
-        self.summary = label("summary", "Errors of the visible segments, in bits")
+        self.summary = label(
+            "summary", "Errors of the visible segments, in bits of VI: lower is better"
+        )
         self.curves = Curves(self.project, self.comparison)
         self.breakdown = BreakdownPlot()
         self.breakdown.picked.connect(self._on_picked)

@@ -160,11 +160,14 @@ def cue_mismatch(policy: Policy, dataset: Dataset | None) -> InvalidInput | None
     further = [name for name in chosen if name not in wanted]
     parts = [f"{_names(missing)} missing"] if missing else []
     parts += [f"{_names(further)} not known to it"] if further else []
+    mean = "use the mean in step 3, Hierarchy"
+    same = "choose the same cues in step 1, Data"
+    again = "train again in step 2, Train"
     return InvalidInput(
         f"The policy was trained with the cues {', '.join(wanted)}. Of those of {dataset.name}, "
         f"{' and '.join(parts) or 'the order is another'}",
         argument="policy",
-        remedy="train again in step 2, Train, or choose the same cues in step 1, Data",
+        remedy=(mean, same) if dataset.gold is None else (again, mean, same),
     )
 
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from napari.utils.notifications import show_info
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QFileDialog, QGridLayout, QLabel, QMenu, QSlider, QWidget
+from qtpy.QtWidgets import QGridLayout, QLabel, QSlider, QWidget
 from superqt.utils import signals_blocked
 
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.errors import InvalidInput
 from napari_agglo.partition import METHODS, build_tree
 from napari_agglo.policy import MeanPolicy
-from napari_agglo.session import export_kinds
-from napari_agglo.session._exports import Exporter
-from napari_agglo.volumes import write_labels
-from napari_agglo.widgets._dataset import length_unit
-from napari_agglo.widgets._forms import Form, ask_form
-from napari_agglo.widgets._jobs import FailureLine, RunRow
-from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._forms import Form
+from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets._qt import (
     ask,
     button,
@@ -38,142 +31,15 @@ from napari_agglo.widgets._qt import (
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status, StepWidget
-from napari_agglo.widgets.hierarchy._build_tree import OtherData, Plan, build, show
-from napari_agglo.widgets.hierarchy._threshold import Scale, ThresholdKeys
-
-JOB = "export"
-_LABELS = (
-    "TIFF (*.tif *.tiff);;OME-Zarr (*.ome.zarr);;HDF5 (*.h5);;NumPy (*.npz *.npy);;PNG (*.png)"
+from napari_agglo.widgets.hierarchy._build_tree import (
+    OtherData,
+    Plan,
+    build,
+    cue_mismatch,
+    show,
 )
-
-
-class Export(QWidget):
-    """Buttons that write the labels at this threshold, the table of merges, or any other kind."""
-
-    def __init__(self, project: Project, scene: Scene) -> None:
-        super().__init__()
-        self._project, self._scene = project, scene
-        now = "Write the visible segments as a label image"
-        self.labels = button("Save labels…", now, self._on_labels, "save labels")
-        merges = "Write all merges, in order and with their priorities, as a table"
-        self.tree = button("Save merges…", merges, self._on_tree, "save merges")
-        self.more = button("Export…", "", name="export")
-        self.menu = QMenu(self.more)
-        self.menu.aboutToShow.connect(self.list_kinds)
-        self.more.setMenu(self.menu)
-        self.failure = FailureLine(project, JOB)
-        self.saved = label("saved file")  # of the last export, until the next or another tree
-        self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        column(self, row(self.labels, self.tree), self.more, self.saved, self.failure)
-        link(self._follow, project.hierarchy_changed, project.jobs.changed)
-        link(self._forget_saved, project.hierarchy_changed)
-        self._forget_saved()
-        self._follow()
-
-    def write_labels(self, path: str) -> None:
-        """Write the label image in a worker."""
-        project = self._project
-        tree, at, placement = project.tree, project.threshold, project.placement
-        spacing = None if placement is None else tuple(abs(one) for one in placement.scale)
-        unit = None if placement is None else length_unit(placement.units)
-
-        def write() -> Path:
-            assert tree is not None
-            return write_labels(path, tree.segment(at), spacing=spacing, unit=unit)
-
-        self._write("Saving labels", path, "labels", write, unit=unit or "")
-
-    def write_tree(self, path: str) -> None:
-        """Write the merges in a worker."""
-        tree = self._project.tree
-        assert tree is not None
-        self._write("Saving merges", path, "tree", lambda: tree.to_csv(path))
-
-    def write_kind(self, kind: Exporter, path: str, **options: Any) -> None:
-        """Write one kind of export of the session in a worker."""
-        self._write(f"Exporting: {kind.label}", path, kind.name, **options)
-
-    def _write(
-        self,
-        title: str,
-        path: str,
-        kind: str,
-        without_session: Callable[[], Path] | None = None,
-        **options: Any,
-    ) -> None:
-        session = self._project.session
-
-        def work(progress: ProgressCallback) -> Path:
-            if session is not None:
-                return session.export(path, kind, overwrite=True, progress=progress, **options)
-            assert without_session is not None
-            report(progress, "writing", 0, 1)
-            return without_session()
-
-        self._forget_saved()
-        self._project.worker.run(JOB, title, work, self._show_saved)
-
-    def _show_saved(self, file: Path) -> None:
-        self.saved.setText(f"Saved {file.name} in {file.parent}.")
-        self.saved.setVisible(True)
-        show_info(f"Saved {file}.")
-
-    def _forget_saved(self) -> None:
-        self.saved.setText("")
-        self.saved.setVisible(False)
-
-    def _proposed(self, name: str) -> str:
-        """Return a path for a new file: in the folder of the data, if they are of a file."""
-        folder = self._scene.input_folder()
-        return name if folder is None else str(folder / name)
-
-    def list_kinds(self) -> None:
-        """Fill the menu with every kind of export, including those of other packages."""
-        self.menu.clear()
-        graph = self._project.graph
-        is_3d = graph is not None and graph.superpixels.image.ndim == 3
-        for kind in [one for one in export_kinds() if is_3d or not one.in_3d]:
-            action = self.menu.addAction(f"{kind.label}…")
-            action.setObjectName(f"export {kind.name}")
-            action.triggered.connect(lambda _=False, kind=kind: self._on_kind(kind))
-
-    def _on_kind(self, kind: Exporter) -> None:
-        suffix = kind.suffixes[0] if kind.suffixes else ""
-        patterns = f"{kind.label} ({' '.join(f'*{s}' for s in kind.suffixes) or '*'})"
-        proposed = self._proposed(f"{kind.name}{suffix}")
-        path, _ = QFileDialog.getSaveFileName(self, kind.label, proposed, patterns)
-        if not path:
-            return
-        # Arrays cannot be typed, so they keep their defaults.
-        form = Form(kind.write, only=[option.name for option in kind.options])
-        if form.fields:
-            ask_form(self, kind.label, form, "Export", partial(self.write_kind, kind, path))
-        else:
-            self.write_kind(kind, path)
-
-    def _on_labels(self) -> None:
-        proposed = self._proposed("segments.tif")
-        path, _ = QFileDialog.getSaveFileName(self, "Save labels", proposed, _LABELS)
-        if path:
-            self.write_labels(path)
-
-    def _on_tree(self) -> None:
-        proposed = self._proposed("merges.csv")
-        path, _ = QFileDialog.getSaveFileName(self, "Save merges", proposed, "CSV (*.csv)")
-        if path:
-            self.write_tree(path)
-
-    def _follow(self) -> None:
-        ready = self._project.has_hierarchy and self._project.jobs[JOB] is None
-        self.labels.setEnabled(ready)
-        self.tree.setEnabled(ready)
-        has_session = self._project.session is not None
-        self.more.setEnabled(ready and has_session)
-        self.more.setToolTip(
-            "Write another kind of export of the open session"
-            if has_session
-            else "More kinds of export need a session; start one in step 5, Proofread"
-        )
+from napari_agglo.widgets.hierarchy._save_segments import Export
+from napari_agglo.widgets.hierarchy._threshold import Scale, ThresholdKeys
 
 
 class RepairLine(QWidget):
@@ -183,7 +49,7 @@ class RepairLine(QWidget):
         super().__init__()
         self._project = project
         self.label = label("repair")
-        self.label.setText("Repairing the hierarchy above your edits…")
+        self.label.setText("Applying your edits to the hierarchy…")
         back = "Cancel, and return to the former threshold"
         self.cancel = button("Cancel", back, lambda: project.jobs.cancel(LOOK), "cancel repair")
         line = row(self.label, self.cancel)
@@ -332,6 +198,13 @@ class HierarchyWidget(StepWidget):
             "Merge all regions, the most similar first; missing superpixels are computed first",
             self.build,
         )
+        self.mean = button(
+            "Use the mean, and build",
+            "Merge by the mean of the boundary cue. The trained policy is kept, and can be taken "
+            "back in step 2, Train",
+            self._build_by_mean,
+            "use the mean instead",
+        )
         self.options = Form(
             build_tree,
             only=["method"],
@@ -342,7 +215,7 @@ class HierarchyWidget(StepWidget):
         self.repair = RepairLine(self.project)
         self.view = View(self.viewer, self.project, self.scene)
         self.export = Export(self.project, self.scene)
-        self.add(self.run, self.options, self.scale, self.repair, self.view, self.export)
+        self.add(self.run, self.mean, self.options, self.scale, self.repair, self.view, self.export)
         per_viewer(self.viewer, ThresholdKeys)
         self.follow_theme(self.scale.slider.marks)
         self.start()
@@ -351,9 +224,15 @@ class HierarchyWidget(StepWidget):
         """Build the hierarchy; if that closes a session, ask first."""
         build_hierarchy(self.project, self.options["method"].value)
 
+    def _build_by_mean(self) -> None:
+        self.project.trained = Trained(MeanPolicy())
+        self.build()
+
     @staticmethod
     def idle_status(project: Project) -> Status:
         if project.built is not None:
+            if project.lacks_data:
+                return Status.STALE
             if project.shows_another_volume:
                 return Status.READY
             return Status.STALE if project.hierarchy_is_stale else Status.DONE
@@ -363,6 +242,11 @@ class HierarchyWidget(StepWidget):
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
         built, chosen = self.project.built, self.project.dataset
+        if status in (Status.READY, Status.STALE) and self._mismatch() is not None:
+            return "The policy of step 2 needs other cues than those that are chosen."
+        if status is Status.STALE and built is not None and self.project.lacks_data:
+            shown = built.regions.dataset.name
+            return f"The hierarchy on the screen is that of {shown}. For others, complete step 1."
         if status is Status.READY and built is not None and chosen is not None:
             shown = built.regions.dataset.name
             return f"The hierarchy on the screen is that of {shown}. Build that of {chosen.name}."
@@ -370,9 +254,16 @@ class HierarchyWidget(StepWidget):
             return "Build the hierarchy: regions merge by the policy of step 2."
         return super().hint_for(status)
 
+    def _mismatch(self) -> InvalidInput | None:
+        return cue_mismatch(self.project.policy, self.project.dataset)
+
     def update_state(self, status: Status) -> None:
+        self.mean.setVisible(
+            status in (Status.READY, Status.STALE) and self._mismatch() is not None
+        )
         again = self.project.has_hierarchy and status is not Status.READY
         self.run.set_text("Build again" if again else "Build hierarchy")
-        self.run.set_ready(status is not Status.EMPTY, self.project.trouble or self.hint.text())
+        possible = status is not Status.EMPTY and not self.project.lacks_data
+        self.run.set_ready(possible, self.project.trouble or self.hint.text())
         for part in (self.scale, self.view, self.export):
             part.setVisible(self.project.has_hierarchy)

@@ -62,11 +62,18 @@ class PolicyFiles(QWidget):
         self.mean = button(
             "Use the mean", without, lambda: self._take(MeanPolicy()), "use the mean"
         )
-        untrained = "Merge by a policy without training"
+        self.former = button(
+            "Take back", "Use the former policy again", self._take_back, "take back the policy"
+        )
+        untrained = (
+            "The policy is the rule that decides which regions merge first; these need no training"
+        )
         self.named = combo_box("policy", untrained, [*policies, FUNCTION])
         self.named.textActivated.connect(self._choose)
         self.failure = FailureLine(project, FILES)
-        column(self, row(self.load, self.save), row(self.mean, self.named), self.failure)
+        column(
+            self, self.former, row(self.load, self.save), row(self.mean, self.named), self.failure
+        )
 
     def follow(self) -> None:
         """Enable the possible buttons."""
@@ -75,14 +82,27 @@ class PolicyFiles(QWidget):
         self.mean.setEnabled(policy.name != MeanPolicy.name)
         self.named.setPlaceholderText(policy.name)
         self.named.setCurrentIndex(self.named.findText(policy.name))
+        former = self._project.former
+        self.former.setVisible(former is not None)
+        if former is not None:
+            self.former.setText(f"Take back: {shortened(_origin(former), _LETTERS)}")
+            self.former.setToolTip(
+                f"Use the {_origin(former)} again, which is kept until napari is closed; "
+                "then it can be saved as well"
+            )
 
     def _load(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, "Load a policy", "", _FILTER)
         if path:
             self._run("Reading the policy", lambda: load_policy(path), self._take)
 
+    def _take_back(self) -> None:
+        if self._project.former is not None:
+            self._project.trained = self._project.former
+
     def _take(self, policy: Any) -> None:
-        self._trainer.clear_errors()
+        if policy_record(policy) is not None:  # else the curve of the kept policy is hidden
+            self._trainer.clear_errors()
         self._project.trained = Trained(policy)
 
     def _save(self) -> None:
@@ -112,6 +132,14 @@ class PolicyFiles(QWidget):
 
     def _run(self, title: str, work: Any, done: Any) -> None:
         self._project.jobs.start(FILES, title, lambda _: work(), done)
+
+
+def _origin(trained: Trained) -> str:
+    """Return the name of a kept policy by its training."""
+    if trained.on is not None:
+        return f"policy trained on {trained.on.dataset.name}"
+    strategy = (policy_record(trained.policy) or {}).get("strategy")
+    return f"trained policy ({strategy})" if strategy else "trained policy"
 
 
 def _presets() -> list[tuple[str, str]]:
@@ -160,6 +188,13 @@ class TrainOptions(Form):
         self._trainer.changed.emit()
 
 
+_VI_TIP = (
+    "<qt>VI, the variation of information between the segments and the gold labels, in bits: lower "
+    "is better, 0 is the same. Held-out labels are a part that did not teach the policy: an "
+    "estimate of the error on other data.</qt>"
+)
+
+
 class Summary(QWidget):
     """The error on held-out gold labels, a text on the policy, and three plots in tabs."""
 
@@ -168,7 +203,7 @@ class Summary(QWidget):
         self._trainer = trainer
         self._drawn: list[EpochError] = []
         self._record: Any = None
-        self.error = label("held-out error", "An estimate of the error on other data")
+        self.error = label("held-out error", _VI_TIP)
         self.error.setStyleSheet("font-size: 16px; font-weight: bold;")
         self.text = label("training summary")
         self.epochs = EpochPlot()

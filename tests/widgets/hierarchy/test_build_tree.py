@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from windows import give_policy, project_of, show
+from windows import give_policy, project_of, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput
-from napari_agglo.widgets import TrainWidget
+from napari_agglo.widgets import HierarchyWidget, TrainWidget
 from napari_agglo.widgets.hierarchy._build_tree import Plan, build, cue_mismatch
 
 
@@ -32,6 +32,9 @@ def test_a_policy_of_other_cues_is_refused_with_their_names(dataset, policy):
     refusal = cue_mismatch(policy, few)
     assert f"{', '.join(rest)} {'is' if len(rest) == 1 else 'are'} missing" in refusal.problem
     assert "train again" in str(refusal)
+    bare = cue_mismatch(policy, replace(few, gold=None))
+    assert "the mean" in str(bare.remedy.remedies[0]), "the first remedy must be possible"
+    assert "train again" not in str(bare)
     plan = Plan(few, None, policy, None, 0)
     with pytest.raises(InvalidInput, match="missing"):
         build(plan, lambda progress: pytest.fail("it computes before it refuses"))
@@ -51,5 +54,35 @@ def test_train_offers_no_policy_that_does_not_fit(layers_only, dataset, policy):
     assert step.apply.isVisibleTo(step)
     first = policy.features.cues[0]
     project.set_dataset(replace(project.dataset, cues={first: dataset.cues[first].copy()}))
-    assert "step 2" in step.hint.text()
+    assert "step 3" in step.hint.text()
     assert not step.apply.isVisibleTo(step)
+
+
+def test_where_a_policy_does_not_fit_the_mean_is_offered_and_the_policy_is_kept(
+    layers_only, dataset, policy
+):
+    step, training = HierarchyWidget(layers_only), TrainWidget(layers_only)
+    project = project_of(layers_only)
+    show(project, dataset)
+    give_policy(project, policy)
+    assert not step.mean.isVisibleTo(step)
+    assert not training.files.former.isVisibleTo(training)
+    first = policy.features.cues[0]
+    bare = replace(dataset, name="there", image=None, gold=None, superpixels=None, origin=None,
+                   ranges={}, cues={first: dataset.cues[first].copy()})  # fmt: skip
+    project.set_dataset(bare)
+    assert step.mean.isVisibleTo(step)
+    step.mean.click()
+    settle(project)
+    assert project.built.policy.name == agglo.MeanPolicy.name
+    assert project.built.regions.dataset.name == "there"
+    assert not step.mean.isVisibleTo(step)
+
+    former = training.files.former
+    assert former.isVisibleTo(training)
+    assert dataset.name in former.toolTip() or "trained policy" in former.toolTip()
+    project.set_dataset(dataset)
+    former.click()
+    assert project.policy is policy
+    assert not former.isVisibleTo(training)
+    assert training.files.save.isEnabled()

@@ -15,7 +15,7 @@ import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
 from napari_agglo.session import export_kinds
 from napari_agglo.widgets import DataWidget, HierarchyWidget
-from napari_agglo.widgets.proofread import create_session
+from napari_agglo.widgets.proofread import ProofreadWidget, create_session
 
 
 @pytest.fixture
@@ -367,10 +367,15 @@ def test_saving_what_a_session_shows(built, project, tmp_path):
 
 def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch):
     assert not built.export.more.isEnabled(), "there is no session"
+    assert "step 5" in built.export.more.text(), "a grey button says why"
+    step = ProofreadWidget(built.viewer)
+    assert not step.export.isVisibleTo(step)
     session = agglo.Session.create(tmp_path / "a.agglo", project.graph)
     session.marks.review(int(session.segments.ids()[0]))
     project.set_session(session, project.built)
     assert built.export.more.isEnabled()
+    assert step.export.isVisibleTo(step), "the way out is in the step of the edits"
+    assert step.export.more.isEnabled()
     built.export.list_kinds()
     kinds = {f"export {kind.name}": kind for kind in export_kinds() if not kind.in_3d}
     actions = {action.objectName(): action for action in built.export.menu.actions()}
@@ -388,7 +393,8 @@ def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch)
             press(dialog.findChild(QPushButton, "Export"))
         settle(project)
         suffix = kind.suffixes[0] if kind.suffixes else ""
-        assert (tmp_path / f"{kind.name}{suffix}").exists()
+        stem = project.built.regions.dataset.name
+        assert (tmp_path / f"{stem}_{kind.name}{suffix}").exists()
         assert all(f"*{suffix}" in filters[-1] for suffix in kind.suffixes)
 
 

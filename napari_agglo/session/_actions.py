@@ -331,7 +331,7 @@ class Refused(InvalidInput):
         The reason.
     argument : str, optional
         The argument that is the cause.
-    remedy : Remedy or str, optional
+    remedy : Remedy, str or tuple of these, optional
         The action that helps.
     forceable : bool
         Whether ``force=True`` allows it.
@@ -347,7 +347,7 @@ class Refused(InvalidInput):
         problem: str,
         *,
         argument: str | None = None,
-        remedy: Remedy | str | None = None,
+        remedy: Remedy | str | tuple[Remedy | str, ...] | None = None,
         forceable: bool = False,
     ) -> None:
         super().__init__(problem, argument=argument, remedy=remedy)

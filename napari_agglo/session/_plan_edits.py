@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import threshold_phrase
-from napari_agglo.errors import is_number, is_whole
+from napari_agglo.errors import SetOption, is_number, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
 from napari_agglo.session._actions import (
@@ -160,7 +160,7 @@ def merge_pairs(
         raise Refused(
             f"Segment {ids} {does} not touch segment {segments[0].id}, nor one merged with it",
             argument="others",
-            remedy="merge the segments between them as well, or pass force=True",
+            remedy=("merge the segments between them as well", SetOption("force", True)),
             forceable=True,
         )
     pairs += [(segments[0].anchor, target.anchor) for target in far]

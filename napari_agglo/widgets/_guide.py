@@ -26,6 +26,7 @@ from napari_agglo.widgets._qt import (
     real_viewer,
     row,
     scroll_area,
+    still_label,
     tool_button,
 )
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
@@ -63,6 +64,7 @@ _STATUS_TIPS = {
     Status.RUNNING: "Running",
     Status.DONE: "Done",
     Status.STALE: "Done, but its input has changed since; run it again",
+    Status.OPEN: "A session is open",
 }
 
 
@@ -126,16 +128,19 @@ class Guide(QWidget):
         self.headers = {step.key: Header(k, step) for k, step in enumerate(STEPS, 1)}
         self.help = HelpPanel(STEPS)
         self.help.setVisible(False)
-        self.warming = label("warming up")
-        self.warming.setContentsMargins(8, 2, 8, 2)
+        self.warming = still_label("warming up")  # at the bottom, where it moves no button
+        self.warming.setContentsMargins(8, 0, 8, 0)
         self.warming.setVisible(False)
         content = QWidget()
-        self._column = column(content, self._top(), self.warming, self.help, spacing=0)
+        self._column = column(content, self._top(), self.help, spacing=0)
         for key, header in self.headers.items():
             self._column.addWidget(header)
             header.toggled.connect(lambda is_open, k=key: self._toggle(k, is_open))
         self._column.addStretch(1)
         self.area = scroll_area(self, content)
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(self.warming)
         self._session: Any = None
         self._soon = qdebounced(self._reveal, timeout=_LAID_OUT)
         link(self._on_status, self.project.status_changed)

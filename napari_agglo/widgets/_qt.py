@@ -7,6 +7,7 @@ import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from html import escape
 from typing import Any, TypeVar
 
 from napari.utils.notifications import show_error
@@ -37,7 +38,7 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from superqt import QCollapsible
+from superqt import QCollapsible, QElidingLabel
 
 from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.widgets._colours import FOCUS, GREY
@@ -193,6 +194,25 @@ def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -
     text.setWordWrap(True)
     if bold:
         text.setStyleSheet("font-weight: bold;")
+    return text
+
+
+class StillLabel(QElidingLabel):
+    """A text of a fixed number of lines: nothing below it moves, and a tooltip has all of it."""
+
+    def setText(self, text: str | None) -> None:
+        """Show a text, as far as there is room."""
+        super().setText(text or "")
+        self.setToolTip(f"<qt>{escape(text)}</qt>" if text else "")
+
+
+def still_label(name: str, lines: int = 1, padding: int = 0) -> StillLabel:
+    """Return a label for messages that come and go, of so many lines."""
+    text = named(StillLabel(), name)
+    text.setWordWrap(lines > 1)
+    text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+    text.setFixedHeight(lines * text.fontMetrics().lineSpacing() + 2 * padding + 2)
+    text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     return text
 
 

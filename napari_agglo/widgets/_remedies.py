@@ -46,6 +46,8 @@ def window_remedy(remedy: Remedy) -> str:
         return "install its module, or add the folder of the module to PYTHONPATH"
     if isinstance(remedy, SetOption) and remedy.option == "classes":
         return "change the classes with Add and Remove"
+    if isinstance(remedy, SetOption) and remedy.option == "force":
+        return "merge anyway"
     if isinstance(remedy, SetOption):
         option = _OPTIONS.get(remedy.option, remedy.option.replace("_", " "))
         whose = f" of “{remedy.key}”" if remedy.key else ""

@@ -30,7 +30,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import AggloError, Cancelled
 from napari_agglo.session import Change, NotSaved, Refused, Session
 from napari_agglo.widgets._jobs import Job, in_thread
-from napari_agglo.widgets._qt import single_shot, tell_error
+from napari_agglo.widgets._qt import error_text, single_shot, tell_error
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -281,11 +281,13 @@ class SessionWorker:
             self._in_trouble = True
             self.trouble.emit(str(error))
         if isinstance(error, Refused) and error.forceable and edit.force is not None:
-            self.doubted.emit(str(error), replace(edit, act=edit.force, force=None, quiet=False))
+            self.doubted.emit(
+                error_text(error), replace(edit, act=edit.force, force=None, quiet=False)
+            )
         elif not (edit.quiet and isinstance(error, Refused)):
             tell_error(error)
         if isinstance(error, AggloError):
-            self.message.emit(str(error))
+            self.message.emit(error_text(error))
 
     # The threshold.
 

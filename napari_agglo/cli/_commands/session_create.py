@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from napari_agglo.cli._arguments import (
     BOUNDARY,
+    add_adapt,
     add_graph,
     add_json,
+    add_threshold,
     add_value,
     check_policy,
     cue_names,
@@ -20,8 +22,8 @@ from napari_agglo.cli._arguments import (
     graph_files,
 )
 from napari_agglo.cli._commands.mapping import add_mapping_options, apply_mapping
-from napari_agglo.cli._files import open_inputs
-from napari_agglo.cli._source import FileSource, read_policy
+from napari_agglo.cli._files import open_inputs, refuse_existing
+from napari_agglo.cli._source import FileSource, check_threshold, read_policy
 from napari_agglo.cli._terminal import GRAPH, TREE, Console, count
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="FOLDER", help="session to make, NAME.agglo")
     add_graph(parser, required=False)
     add_value(parser, "--policy", "POLICY", "order of the merges", default="mean")
+    add_adapt(parser)
+    add_threshold(parser, "threshold that the session begins with", "0.5")
     start = parser.add_mutually_exclusive_group()
     start.add_argument(
         "--segmentation", metavar="FILE",
@@ -50,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--gold", "FILE", "gold standard, to measure errors after each edit")
     add_value(parser, "--image", "FILE", "image, which the plugin shows with the session")
     add_json(parser)
-    parser.set_defaults(adapt=False, method=None, beta=None, seed=0, words=None)
+    parser.set_defaults(method=None, beta=None, seed=0, words=None)
 
 
 class _Start(NamedTuple):
@@ -68,7 +72,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from napari_agglo.volumes import open_volume
 
     files = _check(arguments)
-    with console.progress([*GRAPH, *TREE, ("saving", 3), ("repair", 2)]) as progress:
+    refuse_existing(arguments.session)
+    check_threshold(arguments)
+    with console.progress([*GRAPH, *TREE, ("saving", 3), ("applying edits", 2)]) as progress:
         start = _start(arguments, console, files, progress)
         console.files |= {"path": arguments.session, **gold_files([arguments.gold or ""])}
         with Session.create(
@@ -81,6 +87,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             sources=_sources(arguments, files),
             progress=progress,
         ) as session:
+            if arguments.threshold is not None:
+                session.threshold = arguments.threshold
             segments, superpixels = len(session.segments), session.graph.n_regions
     console.result(
         f"{arguments.session}: {count(superpixels, 'superpixel')}, {count(segments, 'segment')}",
@@ -112,6 +120,8 @@ def _start(
     arguments: argparse.Namespace, console: Console, files: dict[str, str], progress: Any
 ) -> _Start:
     """Read the files, and build the graph."""
+    from napari_agglo.policy import as_policy
+
     cues = cue_names(files) if files else [BOUNDARY]
     maps = ("affinities" in files, "oriented" in files)
     policy, cues, bins = read_policy(check_policy(arguments.policy), cues, *maps)
@@ -133,7 +143,10 @@ def _start(
         return _Start(policy, graph, segmentation, source)
     evidence = FileSource(arguments, console, files, {})
     evidence.volumes = {**evidence.volumes, "superpixels": superpixels}
-    return _Start(policy, evidence.graph(progress, cues, bins or _BINS), segmentation, source)
+    graph = evidence.graph(progress, cues, bins or _BINS)
+    if arguments.adapt:  # else the session warns of other data
+        graph = evidence.adapted(graph, as_policy(policy), progress)
+    return _Start(policy, graph, segmentation, source)
 
 
 def _divided(superpixels: Any, segmentation: Any, console: Console, progress: Any) -> Any:

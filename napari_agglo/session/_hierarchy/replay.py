@@ -242,7 +242,7 @@ class Replay:
         `believes` says that the record holds, with its edits, until a merge crosses parts; edits
         that follow happen anew. `events_from` returns them, in order, from a scale on.
         """
-        report(progress, "repair", 0, len(self.members))
+        report(progress, "applying edits", 0, len(self.members))
         self._target = target
         events = [] if believes else events_from(-np.inf)[::-1]  # the next is the last
         seams = [*self.seams][::-1]
@@ -288,7 +288,7 @@ class Replay:
                 self._offer()
                 self._ask(self.out[4][: self.state[N_WANTED]], progress)
             elif why == PAUSED:
-                report(progress, "repair", int(self.state[N_DONE]), len(self.members))
+                report(progress, "applying edits", int(self.state[N_DONE]), len(self.members))
             else:
                 return int(why)
 
@@ -314,7 +314,7 @@ class Replay:
         for start in range(0, len(unknown), _ASKED):
             batch = unknown[start : start + _ASKED]
             if start or len(unknown) > _ASKED:
-                report(progress, "repair", int(self.state[N_DONE]), len(self.members))
+                report(progress, "applying edits", int(self.state[N_DONE]), len(self.members))
             self.edges["priority"][batch] = self.asker.ask(
                 batch, self.graph.ends, self.work, self.edges, self.chain, self.superpixels
             )

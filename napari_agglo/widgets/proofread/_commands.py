@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._qt import pixel_word
 from napari_agglo.widgets._session_worker import Act, Edit
+
+
+def part_sizes(session: Session, segments: Sequence[int]) -> list[int]:
+    """Return the number of pixels of some visible segments, by their ids."""
+    table, graph = session.lut(dense=True), session.graph
+    names = np.searchsorted(graph.ids, np.array(segments, np.uint64))
+    return [int(graph.sizes[: len(table)][table == name].sum()) for name in names]
 
 
 class Selection:
@@ -66,6 +76,8 @@ class Selection:
 
 class Commands:
     """Edits of the active segment, by the worker of the session."""
+
+    parted = Signal(int)  # the dense name of the smallest part of a cut that chose its own place
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -135,9 +147,14 @@ class Commands:
 
     def cut_children(self) -> None:
         """Cut the active segment into the parts of its last merge."""
-        self._on_active(
-            "Cutting", "cut", lambda s, name, p: s.cut_children(name, progress=p), long=True
-        )
+
+        def act(session: Session, name: int, progress: ProgressCallback | None) -> Change:
+            change = session.cut_children(name, progress=progress)
+            sizes = " and ".join(f"{size:,}" for size in part_sizes(session, change.segments))
+            words = pixel_word(session.graph.superpixels.image.ndim)
+            return replace(change, notes=(*change.notes, f"The parts have {sizes} {words}."))
+
+        self._on_active("Cutting", "cut", act, long=True, then=self._show_parts)
 
     def up(self) -> None:
         """Replace the active segment by the next larger one of the hierarchy."""
@@ -207,6 +224,7 @@ class Commands:
         segment: int = 0,
         *,
         long: bool = False,
+        then: Callable[[Change], object] | None = None,
     ) -> None:
         """Edit a segment, by its dense name; by default the active one."""
         segment = segment or self.project.active
@@ -216,7 +234,16 @@ class Commands:
             )
             return
         name = self.project.id_of(segment)
-        self.worker.edit(Edit(title, lambda session, p: act(session, name, p), long=long))
+        self.worker.edit(Edit(title, lambda session, p: act(session, name, p), then, long=long))
+
+    def _show_parts(self, change: Change) -> None:
+        """Outline all parts of a cut, and show the smallest one."""
+        project, session = self.project, self.project.session
+        names = project.names_of(change.segments)
+        if session is not None and len(names) > 1:
+            project.select(*names)
+            sizes = part_sizes(session, change.segments)
+            self.parted.emit(names[sizes.index(min(sizes))])
 
     def _activate(self, change: Change) -> None:
         project = self.project

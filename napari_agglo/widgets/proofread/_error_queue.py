@@ -21,7 +21,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._keys import KeyBindings, answer_button
-from napari_agglo.widgets._qt import button, column, label, link, named, row
+from napari_agglo.widgets._qt import button, column, link, named, pixel_word, row, still_label
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
 
@@ -212,12 +212,13 @@ class QueuePanel(QWidget):
         self.queue = queue
         fly = "Go to the most probable error, and ask about it"
         self.go = button("Find the next probable error", fly, self._on_go, "next error")
-        self.question = label("question", bold=True)
+        self.question = still_label("question", lines=2)
+        self.question.setStyleSheet("font-weight: bold;")
         tip = "Both sides in orange and blue, and the boundary between them in white"
         self.picture = named(QLabel(), "picture of the question", tip)
         self.picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.reason = label("reason", lines=4)
-        self.line = label("queue progress", lines=2)
+        self.reason = still_label("reason", lines=4)
+        self.line = still_label("queue progress", lines=2)
         self.yes = answer_button("yes", "Correct the error: merge or cut", queue.yes)
         self.no = answer_button("no", "There is no error; do not ask again", queue.no)
         self.skip = answer_button("skip", "Skip this question, and do not ask again", queue.skip)
@@ -252,6 +253,8 @@ class QueuePanel(QWidget):
     def follow(self) -> None:
         """Show the current question."""
         queue, one = self.queue, self.queue.current
+        unit = pixel_word(3 if queue.project.is_volume else 2)
+        self.filters["min_size"].native.setSuffix(f" {unit}")
         self.go.setText("Stop" if queue.on else "Find the next probable error")
         for answer in self.answers:
             answer.setEnabled(one is not None)

@@ -29,6 +29,7 @@ from napari_agglo.widgets._qt import (
     tell_error,
     when_gone,
 )
+from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 
@@ -272,6 +273,31 @@ _WIDTHS = (50, 58, 60, 66, 54)  # pixels of the columns; the name takes the rest
 _SOON = 150  # milliseconds after the last change
 
 
+def bring_in_view(scene: Scene, name: int) -> None:
+    """Centre the view on a segment, at the same zoom, unless some of it is visible."""
+    project, viewer = scene.project, scene.viewer
+    graph, table, placed = project.graph, project.table(), project.placement
+    if graph is None or placed is None or not (table == name).any():
+        return
+    box = box_of(graph, table, name)
+    low, high = placed.to_world(box[0]), placed.to_world(box[1] - 1)
+    offset = viewer.dims.ndim - len(low)
+    hidden = [axis for axis in range(offset, viewer.dims.ndim) if axis not in viewer.dims.displayed]
+    here = [
+        abs(viewer.dims.point[axis] - (low[k] + high[k]) / 2)
+        <= abs(high[k] - low[k]) / 2 + abs(placed.scale[k]) / 2
+        for axis in hidden
+        for k in [axis - offset]
+    ]
+    layer = scene.segmentation
+    if layer is not None:
+        corners = np.asarray(layer.corner_pixels)
+        shown = [axis - offset for axis in viewer.dims.displayed if axis >= offset]
+        here += [corners[0, k] < box[1][k] and box[0][k] <= corners[1, k] for k in shown]
+    if not all(here):
+        scene.fly_to(middle_of(graph, table, name))
+
+
 class SegmentList(QWidget):
     """The table of segments, with a search field and a button to merge."""
 
@@ -300,6 +326,7 @@ class SegmentList(QWidget):
         when_gone(self, self._here.clear)
         self._computing = self._again = False
         self._soon = qdebounced(self._compute, timeout=_SOON)
+        link(self._show_part, commands.parted)
         project = self.project
         link(self._later, project.edited, project.threshold_changed, project.hierarchy_changed)
         link(self._on_selection, project.selection_changed)
@@ -430,6 +457,9 @@ class SegmentList(QWidget):
                 self.view.scrollTo(self.model.index(rows[0], 0))
         finally:
             self._following = False
+
+    def _show_part(self, name: int) -> None:
+        bring_in_view(self.proofreader.scene, name)
 
     def fly_to(self, name: int) -> None:
         """Centre the view on a segment."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,8 @@ from napari_agglo.widgets.proofread._open_session import (
 )
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 
+_SAVE_IN = "Folder of the new session; every edit is saved there at once"
+
 
 class SessionBar(QWidget):
     """The folder of the session, and commands on it."""
@@ -39,8 +42,8 @@ class SessionBar(QWidget):
         self.proofreader = proofreader
         self.project = proofreader.project
         self._own_path = False  # whether the user has chosen the folder
-        tooltip = "Folder of the new session; every edit is saved there at once"
-        options = {"label": "Save in", "mode": "w", "filter": "*.agglo", "tooltip": tooltip}
+        self._home: Path | None = None  # the folder of the last session
+        options = {"label": "Save in", "mode": "w", "filter": "*.agglo", "tooltip": _SAVE_IN}
         self.form = Form(Session.create, only=("path",), table={"path": Annotated[Path, options]})
         self.form.changed.connect(self._on_path)
         self.path = self.form["path"].line_edit.native
@@ -90,7 +93,9 @@ class SessionBar(QWidget):
         if not self._own_path and session is None and not running:
             regions = self.project.regions
             name = "session" if regions is None else regions.dataset.name
-            self.form.show_values({"path": free_path(name)})
+            path = free_path(name)
+            self.form.show_values({"path": path})
+            self.path.setToolTip(f"<qt>{escape(str(path))}<br>{_SAVE_IN}</qt>")
             self.path.setCursorPosition(len(self.path.text()))
         self._show_saved()
 
@@ -115,12 +120,15 @@ class SessionBar(QWidget):
 
     def _forget(self) -> None:
         self._trouble, self._own_path = "", False
+        if self.project.session is not None:
+            self._home = self.project.session.path.parent
 
     def _on_path(self) -> None:
         self._own_path = True
+        self.path.setToolTip(f"<qt>{escape(self.path.text())}<br>{_SAVE_IN}</qt>")
 
     def _open(self) -> None:
-        home = sessions_folder()
+        home = self._home or sessions_folder()
         chosen = QFileDialog.getExistingDirectory(
             self,
             "Open a session (NAME.agglo) or results of blocks",

@@ -25,11 +25,14 @@ State = dict[str, Any]
 def state_of(
     viewer: Any, placement: Placement | None, owns: Any, inputs: Mapping[str, Any] | None = None
 ) -> State:
-    """Return the camera, the look of all layers, and the sources of images of a viewer.
+    """Return the camera, the look of the layers of a session, and the sources of its images.
 
-    `inputs` are layers that the session itself remembers, by their keys.
+    `inputs` are layers that the session itself remembers, by their keys. With them, all other
+    layers are of other data, and are no part of the session. Without them, any layer may be the
+    image that the user looks at.
     """
     keys = {id(layer): key for key, layer in (inputs or {}).items()}
+    layers = [one for one in viewer.layers if not keys or id(one) in keys or owns(one)]
     lens = camera(viewer)
     state: State = {
         "camera": {
@@ -39,10 +42,10 @@ def state_of(
         },
         "point": [float(x) for x in viewer.dims.point],
         "ndisplay": int(viewer.dims.ndisplay),
-        "hidden": [layer.name for layer in viewer.layers if not layer.visible],
+        "hidden": [layer.name for layer in layers if not layer.visible],
         "images": [
             source
-            for layer in viewer.layers
+            for layer in layers
             if not owns(layer) and id(layer) not in keys and (source := _source(layer)) is not None
         ],
         "layers": [
@@ -52,7 +55,7 @@ def state_of(
                 "ours": _own_role(layer, owns),
                 **look_of(layer),
             }
-            for layer in viewer.layers
+            for layer in layers
         ],
     }
     if placement is not None:
@@ -225,7 +228,11 @@ def open_images(viewer: Any, state: State) -> list[str]:
 
 
 def _images(state: State) -> list[State]:
-    images = state.get("images")
+    """Return the images beside a session; none if the session has brought back its own layers."""
+    layers, images = state.get("layers"), state.get("images")
+    for entry in layers if isinstance(layers, list) else []:
+        if isinstance(entry, dict) and entry.get("input") is not None:
+            return []
     return [
         entry
         for entry in (images if isinstance(images, list) else [])

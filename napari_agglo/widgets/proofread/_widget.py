@@ -11,8 +11,9 @@ from superqt.utils import signals_blocked
 
 from napari_agglo.widgets._jobs import FailureLine
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import check_box, column, label, link, per_viewer, tab_widget
+from napari_agglo.widgets._qt import check_box, column, link, per_viewer, still_label, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget
+from napari_agglo.widgets.hierarchy._save_segments import Export
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
 from napari_agglo.widgets.proofread._hand_over import APPLY, GOLD, apply_button, gold_button
 from napari_agglo.widgets.proofread._open_session import PROOFREAD
@@ -35,16 +36,16 @@ class ProofreadWidget(StepWidget):
         Status.EMPTY: "Build a hierarchy in step 3 first, or open a session.",
         Status.READY: "Start proofreading: merge and cut segments, at any threshold.",
         Status.RUNNING: "The session is being opened.",
-        Status.DONE: "Click a segment; Shift + click merges another with it; Ctrl + click places "
+        Status.OPEN: "Click a segment; Shift + click merges another with it; Ctrl + click places "
         "seeds for a cut. Ctrl + Z undoes. Right-click selects several.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.proofreader = per_viewer(self.viewer, Proofreader)
-        self.strip = label("mode", "Current mode of the canvas")
+        self.strip = still_label("mode", padding=5)  # the current mode of the canvas
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message = label("message", "Result of the last click or key")
+        self.message = still_label("message", lines=3)  # the result of the last click or key
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
         self.isolate = check_box(
@@ -72,9 +73,10 @@ class ProofreadWidget(StepWidget):
             ("History", "All actions; click one to go there",
              _tab(self.history, self.apply, FailureLine(self.project, APPLY))),
         )  # fmt: skip
-        shown = (self.scores, self.isolate, self.in_3d, self.tabs)
+        self.export = Export(self.project, self.scene, merges=False)
+        shown = (self.scores, self.export, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)
-        parts = (self.scores, self.isolate, self.in_3d, self.shapes, self.tabs)
+        parts = (self.export, self.scores, self.isolate, self.in_3d, self.shapes, self.tabs)
         self.add(self.strip, self.message, self.bar, *parts)
         for keys, action in (
             ("Ctrl+Z", self.proofreader.commands.undo),
@@ -85,6 +87,14 @@ class ProofreadWidget(StepWidget):
             shortcut.activated.connect(action)
         link(self._show_mode, self.proofreader.mode.changed)
         link(self._show_message, self.project.worker.message)
+        project, ndisplay = self.project, self.viewer.dims.events.ndisplay
+        link(
+            self._forget_message,
+            project.selection_changed,
+            project.threshold_changed,
+            project.hierarchy_changed,
+            ndisplay,
+        )
         link(self._follow_view, self.viewer.dims.events.ndisplay, self.scene.isolated_changed)
         self._follow_view()
         self.start()
@@ -92,8 +102,20 @@ class ProofreadWidget(StepWidget):
     @staticmethod
     def idle_status(project: Project) -> Status:
         if project.session is not None:
-            return Status.DONE
-        return Status.EMPTY if project.built is None else Status.READY
+            return Status.OPEN
+        if project.built is None:
+            return Status.EMPTY
+        return Status.STALE if project.shows_another_volume else Status.READY
+
+    def hint_for(self, status: Status) -> str:
+        """Return the next thing to do."""
+        built = self.project.built
+        if status is Status.STALE and built is not None:
+            return (
+                f"A session would be that of {built.regions.dataset.name}, whose hierarchy is on "
+                "the screen. For the data of step 1, build a hierarchy in step 3 first."
+            )
+        return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:
         """Show the controls of the current state."""
@@ -102,7 +124,6 @@ class ProofreadWidget(StepWidget):
             part.setVisible(session is not None)
         self.in_3d.setVisible(session is not None and self.project.is_volume)
         self.shapes.follow()
-        self.message.setVisible(session is not None and bool(self.message.text()))
         self.bar.update_state(status)
         self._show_mode()
 
@@ -116,7 +137,10 @@ class ProofreadWidget(StepWidget):
 
     def _show_message(self, text: str) -> None:
         self.message.setText(text)
-        self.message.setVisible(self.project.session is not None)
+
+    def _forget_message(self) -> None:
+        """Remove a message of before; that of an edit or click comes after its changes."""
+        self.message.setText("")
 
     def _follow_view(self) -> None:
         """Show the state of the view, which other parts change too."""

@@ -68,6 +68,7 @@ def test_clicks_activate_merge_and_lock(hands, notices):
     hands.click(a)
     hands.click(b, "shift")
     assert hands.id_at(a) != hands.id_at(b)
+    assert "force" not in hands.step.message.text(), "a word of Python"
     hands.answer("Merge anyway")
     assert hands.id_at(a) == hands.id_at(b)
     hands.press("undo")

@@ -64,9 +64,12 @@ def test_a_session_brings_its_layers_back(viewer, project, step, crop, tmp_path,
     cue.visible, cue.blending = False, "additive"
     viewer.layers.move(viewer.layers.index(cue), 0)
     order = [layer.name for layer in viewer.layers if layer.name != "Selected"]
+    tifffile.imwrite(tmp_path / "elsewhere.tif", crop.image[:20])
+    viewer.open(str(tmp_path / "elsewhere.tif"), plugin="napari")  # other data, no part of it
     path, table = session.path, project.table().copy()
     step.bar.close_.click()
     draw()
+    assert "elsewhere" not in (path / NAME).read_text()
 
     layers = opened_again(viewer, path)
     assert [layer.name for layer in viewer.layers if layer.name != "Selected"] == order
@@ -84,7 +87,7 @@ def test_a_session_brings_its_layers_back(viewer, project, step, crop, tmp_path,
     np.testing.assert_array_equal(project.table(), table)
     assert project.dataset is not None, project.trouble
     assert project.dataset.image is back.data, "the Data step has the layers too"
-    assert type(step).status(project).value == "done"
+    assert type(step).status(project).value == "open"
     assert project.regions.graph is project.session.graph
 
     # The folder of the data moves, and the session asks for the image; gold has a copy.

@@ -1,0 +1,58 @@
+"""A cut whose place the program chooses: the user is told and shown where it went."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from widgets.proofread.conftest import Hands
+from windows import show
+
+from napari_agglo.widgets.proofread._segment_table import box_of
+
+
+@pytest.fixture
+def deep(viewer, project, step, dataset3d):
+    """Return hands on a session of a small volume."""
+    show(project, dataset3d)
+    QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)
+    hands = Hands(viewer)
+    hands.settle()
+    hands.step = step
+    assert project.session is not None
+    return hands
+
+
+def test_cut_in_two_names_the_sizes_and_shows_the_smaller_part(deep):
+    project, viewer = deep.project, deep.viewer
+    viewer.dims.ndisplay = 2
+    graph = project.graph
+    placement, planes = project.placement, graph.superpixels.image.shape[0]
+    table = project.table()
+    whole = int(np.argmax(np.bincount(table[1:], graph.sizes[1:])))
+    project.select(whole)
+    size = int(graph.sizes[table == whole].sum())
+    viewer.dims.set_point(0, placement.to_world((10 * planes, 0, 0))[0])
+    deep.proofreader.commands.cut_children()
+    deep.settle()
+
+    table = project.table()
+    parts = (project.active, *project.selected)
+    assert len(parts) > 1, "all parts are outlined"
+    sizes = [int(graph.sizes[table == part].sum()) for part in parts]
+    assert sum(sizes) == size
+    assert all(f"{one:,}" in deep.step.message.text() for one in sizes)
+
+    smallest = parts[sizes.index(min(sizes))]
+    box = box_of(graph, table, smallest)
+
+    def shown_plane():
+        return (viewer.dims.point[0] - placement.translate[0]) / placement.scale[0]
+
+    assert box[0, 0] - 0.5 <= shown_plane() <= box[1, 0] - 0.5
+
+    # A part that is in view already leaves the view where it is.
+    before = viewer.dims.point, tuple(viewer.camera.center)
+    deep.proofreader.commands.parted.emit(smallest)
+    assert (viewer.dims.point, tuple(viewer.camera.center)) == before

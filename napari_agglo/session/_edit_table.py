@@ -10,8 +10,11 @@ In its own file: planners decide what an edit does, this module which edit a row
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
@@ -72,7 +75,7 @@ def _step(edit: Edit, divisions: tuple[Division, ...], ids: NDArray[np.uint64]) 
             plain["divisions"] = [
                 {
                     "superpixel": int(ids[one.superpixel]),
-                    "runs": pieces_to_runs(one.pieces),
+                    "runs": pack_runs(pieces_to_runs(one.pieces)),
                     "ids": ids[one.members].tolist(),
                 }
                 for one in divisions
@@ -81,6 +84,45 @@ def _step(edit: Edit, divisions: tuple[Division, ...], ids: NDArray[np.uint64]) 
     if isinstance(edit, Lock):
         return {"lock": ids[edit.members].tolist(), "scale": edit.scale}
     return {"unlock": int(ids[edit.superpixel]), "scale": edit.scale}
+
+
+_FEW = 400  # numbers of runs that are written as they are, for people to read
+_PACKED = "zlib:"
+
+
+def pack_runs(runs: Sequence[int]) -> list[int] | str:
+    """Return runs as they are, or if they are many as a text: base64 of compressed numbers.
+
+    Spreadsheets refuse cells of more than 32,767 characters. The bytes of equal weight come
+    together, labels before lengths, which compresses them to about an eighth of the JSON.
+
+    Examples
+    --------
+    >>> pack_runs([1, 3, 0, 1])
+    [1, 3, 0, 1]
+    >>> unpack_runs(pack_runs([1, 3, 0, 1] * 500)) == [1, 3, 0, 1] * 500
+    True
+    """
+    if len(runs) <= _FEW:
+        return list(runs)
+    pairs = np.array(runs, "<u8").reshape(-1, 2)
+    weights = np.ascontiguousarray(pairs.T).view(np.uint8).reshape(2, -1, 8).transpose(0, 2, 1)
+    return _PACKED + base64.b64encode(zlib.compress(weights.tobytes(), 9)).decode("ascii")
+
+
+def unpack_runs(runs: Any) -> Any:
+    """Return the runs of `pack_runs`; those of a list as they are."""
+    if not isinstance(runs, str):
+        return runs
+    if not runs.startswith(_PACKED):
+        raise ValueError(f"runs must be a list, or begin with {_PACKED}")
+    try:
+        data = zlib.decompress(base64.b64decode(runs[len(_PACKED) :], validate=True))
+    except zlib.error as error:
+        raise ValueError(f"runs cannot be unpacked: {error}") from error
+    weights = np.frombuffer(data, np.uint8).reshape(2, 8, -1).transpose(0, 2, 1)
+    numbers: list[int] = np.ascontiguousarray(weights).view("<u8")[..., 0].T.reshape(-1).tolist()
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -172,9 +214,10 @@ def read_table(table: Any) -> pd.DataFrame:
     missing = [name for name in ("kind", "scale", "state", "details") if name not in frame.columns]
     if missing:
         raise InvalidInput(
-            f"`table` has no column {' and no column '.join(missing)}",
+            f"`table` is no table of edits: it has no column {' and no column '.join(missing)}",
             argument="table",
-            remedy="pass session.history.table(), or a file of export(path, 'edits')",
+            remedy="pass session.history.table(), or a file of export(path, 'edits'), on the "
+            "command line napari-agglo export SESSION edits -o edits.csv",
         )
     return frame
 
@@ -199,7 +242,7 @@ def apply_table(
                 left_out += 1
                 continue
             try:
-                if replay.make(str(row["kind"]), row["scale"], _plain(row["details"])):
+                if replay.make(str(row["kind"]), row["scale"], _plain(_joined(row))):
                     applied += 1
                 else:
                     already += 1
@@ -212,10 +255,24 @@ def apply_table(
     return AppliedTable(applied, already, left_out, tuple(not_applied))
 
 
+def _joined(row: Mapping[str, Any]) -> Any:
+    """Return the details of a row; those that are too long for a cell go on in further columns."""
+    more = sorted(
+        (int(name[8:]), text)
+        for name, text in row.items()
+        if re.fullmatch(r"details_\d+", str(name)) and isinstance(text, str)
+    )
+    first = row["details"]
+    return first + "".join(text for _, text in more) if isinstance(first, str) else first
+
+
 def _plain(details: Any) -> dict[str, Any]:
     try:
         plain = json.loads(details)
-    except (TypeError, ValueError):
+        for step in plain.get("steps", ()):
+            for division in step.get("divisions", ()):
+                division["runs"] = unpack_runs(division["runs"])
+    except (AttributeError, KeyError, TypeError, ValueError):
         plain = None
     if not isinstance(plain, dict):
         missing = not isinstance(details, str) or not details.strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -152,3 +153,53 @@ def test_the_command_line_applies_a_table(tmp_path, grid, capsys):
     text = capsys.readouterr().out
     assert "1 already made" in text
     assert "row 1, lock 9" in text
+
+
+def comb_session(path):
+    """Return a session of two combs that reach into each other, with many runs in their boxes."""
+    labels = np.where(np.arange(60) % 2, 2, 1)[None].repeat(40, 0)
+    labels[0], labels[-1] = 1, 2
+    boundary = np.full(labels.shape, 0.5)
+    session = Session.create(path, agglo.region_graph(labels, boundary))
+    session.threshold = 0.0
+    return session
+
+
+@pytest.mark.parametrize("cell", [32_000, 100])
+def test_a_cut_through_a_large_superpixel_fits_into_cells(tmp_path, monkeypatch, cell):
+    monkeypatch.setattr("napari_agglo.session._exports.csv_tables.CELL", cell)
+    with comb_session(tmp_path / "a.agglo") as session:
+        session.cut(1, points=[[(20, 0)], [(20, 58)]])
+        wanted = session.labels()
+        table = session.history.table()
+        session.export(tmp_path / "edits.csv", "edits")
+        with monkeypatch.context() as before:  # a table with all runs as numbers
+            before.setattr("napari_agglo.session._edit_table._FEW", 10**9)
+            before.setattr("napari_agglo.session._exports.csv_tables.CELL", 10**9)
+            old = session.history.table()
+    kinds = [type(session_details(one)["steps"][0]["divisions"][0]["runs"]) for one in (table, old)]
+    assert kinds == [str, list]
+    with (tmp_path / "edits.csv").open(newline="") as file:
+        rows = list(csv.reader(file))  # which refuses cells of more than 131,072 characters
+    assert max(len(text) for row in rows for text in row) <= cell
+    assert ("details_2" in rows[0]) == (cell == 100)
+    for k, given in enumerate((table, tmp_path / "edits.csv", old)):
+        with comb_session(tmp_path / f"{k}.agglo") as session:
+            assert (session.labels() != wanted).any()
+            assert session.apply(given).applied == 1
+            np.testing.assert_array_equal(session.labels(), wanted)
+
+
+def session_details(table):
+    """Return the details of the first row of a table."""
+    return json.loads("".join(text for name, text in table.iloc[0].items() if "details" in name))
+
+
+def test_packed_runs_that_are_damaged_are_not_applied(tmp_path):
+    with comb_session(tmp_path / "a.agglo") as session:
+        session.cut(1, points=[[(20, 0)], [(20, 58)]])
+        table = session.history.table()
+    table["details"] = table["details"].str.replace("zlib:", "zlib:AAAA")
+    with comb_session(tmp_path / "b.agglo") as session:
+        done = session.apply(table)
+        assert (done.applied, len(done.not_applied)) == (0, 1)

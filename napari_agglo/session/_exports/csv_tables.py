@@ -162,6 +162,9 @@ class EditRow:
     details: str = ""
 
 
+CELL = 32_000  # characters of a cell, of which spreadsheets take 32,767
+
+
 @exporter("edits", label="Table of edits", suffixes=_TABLES)
 def export_edits(view: ExportView, path: str | PathLike[str], *, overwrite: bool) -> None:
     """Write the edits as CSV or parquet, as `edit_table` has them."""
@@ -173,17 +176,21 @@ def edit_table(rows: list[EditRow]) -> pd.DataFrame:
 
     Columns: sequence, time, kind, scale (empty if there is none, -inf before any merge), ids
     (separated by spaces), state, details (JSON, by which `Session.apply` makes the edit again).
+    Details that are longer than a cell of a spreadsheet may be go on in details_2 and so on.
     """
     import pandas as pd
 
     def scale(row: EditRow) -> float | None:
         return None if row.scale is None else plain_threshold(row.scale)
 
+    longest = max((len(row.details) for row in rows), default=0)
+    parts = range(0, max(longest, 1), CELL)
     return pd.DataFrame(
         [
             (row.sequence, row.time, row.kind, scale(row), " ".join(map(str, row.ids)), row.state,
-             row.details)
+             *(row.details[at : at + CELL] for at in parts))
             for row in rows
         ],
-        columns=["sequence", "time", "kind", "scale", "ids", "state", "details"],
+        columns=["sequence", "time", "kind", "scale", "ids", "state", "details",
+                 *(f"details_{k + 2}" for k in range(len(parts) - 1))],
     )  # fmt: skip

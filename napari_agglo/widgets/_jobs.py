@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,16 @@ from napari_agglo._registry import declared_entry_points
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._napari import setting
-from napari_agglo.widgets._qt import button, column, error_text, label, link, row, tell_error
+from napari_agglo.widgets._qt import (
+    button,
+    column,
+    error_text,
+    label,
+    link,
+    row,
+    still_label,
+    tell_error,
+)
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -50,7 +60,11 @@ class Worker(FunctionWorker):
 
 
 class Job:
-    """One run, with signals."""
+    """One run, with signals.
+
+    `done` shows the result. It may be a generator: each part has a turn of the event loop of its
+    own, so that the window does not stand still, and the job ends with the last of them.
+    """
 
     progressed = Signal(object)  # a Progress
     ended = Signal()  # in any case, after the call of `done` or `failed`
@@ -114,14 +128,31 @@ class Job:
             self._look()
         if self.cancelled:  # too late to stop it; the result is dropped
             self._end()
-            return
+        else:
+            self._take(lambda: _next_part(self._done(result)))
+
+    def _take(self, part: Callable[[], object]) -> None:
+        """Show a part of the result; go on in the next turn of the event loop, or end."""
+        parts: object = None
         try:
-            self._done(result)
+            parts = part()
+        except StopIteration:
+            pass
         except AggloError as error:
             self.error = error
             tell_error(error)
         finally:
+            if isinstance(parts, Generator):
+                QTimer.singleShot(0, partial(self._go_on, parts))
+            else:
+                self._end()
+
+    def _go_on(self, parts: Generator[None]) -> None:
+        if self.cancelled:  # or the window was closed
+            parts.close()
             self._end()
+        else:
+            self._take(lambda: _next_part(parts))
 
     def _on_errored(self, error: Exception) -> None:
         try:
@@ -138,6 +169,13 @@ class Job:
             self._bar.close()
             _Switching.end()
             self.ended.emit()
+
+
+def _next_part(shown: object) -> object:
+    """Do the next part of a generator, and return it; StopIteration if that was the last."""
+    if isinstance(shown, Generator):
+        next(shown)
+    return shown
 
 
 def in_thread(
@@ -204,9 +242,9 @@ class Jobs:
         if self.closed or name in self._running:
             return None
 
-        def done_if_open(result: Any) -> None:
-            if not self.closed:  # the viewer may have been closed meanwhile
-                done(result)
+        def done_if_open(result: Any) -> object:
+            # the viewer may have been closed meanwhile
+            return None if self.closed else done(result)
 
         job = Job(title, work, done_if_open, failed)
         self._running[name] = job
@@ -323,8 +361,11 @@ class RunRow(QWidget):
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(6)
-        self.progress = label(f"progress {job}")
-        self.progress.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.progress = still_label(f"progress {job}")
+        for part in (self.bar, self.progress):  # so that nothing moves when a job begins or ends
+            policy = part.sizePolicy()
+            policy.setRetainSizeWhenHidden(True)
+            part.setSizePolicy(policy)
         self.row = row(self.button, spacing=6)  # for buttons beside it
         self.failure = FailureLine(project, job)
         column(self, self.row, self.bar, self.progress, self.failure)

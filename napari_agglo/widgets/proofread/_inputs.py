@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -67,8 +68,13 @@ class Inputs:
 
     # A session that is opened again.
 
-    def restore(self, session: Session, state: State, placement: Placement) -> list[str]:
-        """Add the layers of the inputs that are not in the viewer; return the keys not found."""
+    def restore(
+        self, session: Session, state: State, placement: Placement
+    ) -> Generator[None, None, list[str]]:
+        """Add the layers of the inputs that are not in the viewer; return the keys not found.
+
+        A part has one layer: napari takes a fifth of a second to add it.
+        """
         viewer = self._viewer()
         self.layers = {}
         self._placement = placement
@@ -85,6 +91,7 @@ class Inputs:
                 missing.append(key)
                 continue
             self._take(layer, key, note)
+            yield
         self._remove_rest(opened)
         self._choose(session)
         return missing

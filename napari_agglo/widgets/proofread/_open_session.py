@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -157,38 +157,52 @@ def start_opening(
             raise Cancelled("Cancelled.")
         return opened
 
-    return start(
-        PROOFREAD,
-        title,
-        work_unless_cancelled,
-        lambda opened: _show(viewer, *opened, fly=fly),
-        failed,
-    )
+    def show(opened: Opened) -> Generator[None] | None:
+        session, built, state = opened
+        if fly:
+            return _show_with_inputs(viewer, session, built, state)
+        _show(viewer, session, built)
+        return None
+
+    return start(PROOFREAD, title, work_unless_cancelled, show, failed)
 
 
-def _show(viewer: Any, session: Session, built: Built, state: State, *, fly: bool) -> None:
+def _show(viewer: Any, session: Session, built: Built) -> None:
     """Show an open session for edits."""
-    project = per_viewer(viewer, Project)
+    per_viewer(viewer, Proofreader).save_view()
+    _give(viewer, session, built)
+
+
+def _show_with_inputs(viewer: Any, session: Session, built: Built, state: State) -> Generator[None]:
+    """Show a session that was opened, with the layers of its inputs and its view, in parts."""
     proofreader = per_viewer(viewer, Proofreader)
     proofreader.save_view()
-    inputs = proofreader.inputs
-    missing: list[str] = []
-    moved: list[str] = []
-    if fly:
+    inputs, given = proofreader.inputs, False
+    try:
         missing = open_images(viewer, state)
-        moved = inputs.restore(session, state, built.regions.dataset.placement)
-    project.set_session(session, built)
-    start_warm_up(project)
-    if fly:
-        inputs.adopt()
-        apply_state(viewer, state)
-        apply_layers(viewer, state, inputs.layers)
-        apply_order(viewer, state, inputs.layers)
-    if session.history.report.sentences:
-        show_warning(str(session.history.report))
+        yield
+        moved = yield from inputs.restore(session, state, built.regions.dataset.placement)
+        given = True
+        _give(viewer, session, built)
+    finally:
+        if not given:  # the window was closed in between
+            session.close()
+    inputs.adopt()
+    apply_state(viewer, state)
+    apply_layers(viewer, state, inputs.layers)
+    apply_order(viewer, state, inputs.layers)
     if missing:
         show_info(f"Not found: {', '.join(missing)}. Open them with File > Open.")
     inputs.ask_moved(session, moved, state)
+
+
+def _give(viewer: Any, session: Session, built: Built) -> None:
+    """Give the project an open session, which it closes in the end."""
+    project = per_viewer(viewer, Project)
+    project.set_session(session, built)
+    start_warm_up(project)
+    if session.history.report.sentences:
+        show_warning(str(session.history.report))
 
 
 def _needed_function(error: Exception) -> str:

@@ -8,7 +8,7 @@ import pytest
 from refusals import refuses
 
 from napari_agglo import _registry
-from napari_agglo._registry import Registry
+from napari_agglo._registry import Registry, misspelt_groups
 from napari_agglo.errors import InvalidInput
 
 GROUP = "napari_agglo.tests"
@@ -46,7 +46,7 @@ def test_values_leave_a_broken_entry_point_out_with_a_warning(entries):
     with pytest.warns(UserWarning, match="cannot be loaded") as caught:
         assert numbers.values() == [pytest.approx(3.14159, abs=1e-5)]
     assert ["no_such_module" in str(w.message) for w in caught] == [True, False]
-    assert "it is not a float" in str(caught[1].message)
+    assert "must be of the class float" in str(caught[1].message)
 
 
 @pytest.mark.parametrize("name", [3, None, ["one"], {}])
@@ -76,3 +76,38 @@ def test_an_unknown_name_lists_those_there_are(entries):
         numbers["two"]
     assert caught.value.argument == "number"
     assert "'one'" in str(caught.value.remedy)
+
+
+class Named:
+    def __init__(self, name):
+        self.name = name
+
+
+other = Named("other")
+
+
+def test_the_names_of_a_value_and_of_its_entry_point_are_equal(entries):
+    place = f"{__name__}:other"
+    entries += [EntryPoint("other", place, GROUP), EntryPoint("mine", place, GROUP)]
+    named: Registry[Named] = Registry(GROUP, "thing", Named)
+    assert named["other"] is other
+    for _ in range(2):  # it stays listed
+        with refuses("thing", "the same name") as refusal:
+            named["mine"]
+        assert "'mine'" in refusal.value.problem
+    assert named.names() == ("other", "mine")
+
+
+def test_all_entry_points_are_listed_with_their_problems(entries):
+    entries += [EntryPoint("pi", "math:pi", GROUP), EntryPoint("bad", "no_such:x", GROUP)]
+    entries += [EntryPoint("one", "math:e", GROUP), EntryPoint("e", "math:e", GROUP + "s")]
+    entries.append(EntryPoint("e", "math:e", "another.group"))
+    numbers: Registry[float] = Registry(GROUP, "number", float)
+    numbers.register("one", 1.0)
+    with pytest.warns(UserWarning, match="not used"):
+        found = numbers.plugins()
+    assert [(one.name, bool(one.problem)) for one in found] == [
+        ("pi", False), ("bad", True), ("one", True),
+    ]  # fmt: skip
+    assert numbers.own_names() == ("one",)
+    assert [one.name for one in misspelt_groups([GROUP])] == ["e"]

@@ -32,6 +32,7 @@ from napari_agglo.policy import (
     Policy,
     Scoring,
     as_policy,
+    check_local,
     checked_scores,
     data_differences,
     no_features,
@@ -312,7 +313,10 @@ def agglomerate(
         The regions and boundaries; it is not changed. A networkx graph needs the attribute "weight"
         (`RegionGraph.from_networkx`); edges are pairs of ids (`RegionGraph.from_edges`).
     policy : Policy or str
-        ``"mean"`` (of the cue "boundary"), ``"random"``, or a policy.
+        ``"mean"`` (of the cue "boundary"), ``"random"``, the name of another policy in the registry
+        (``napari-agglo plugins`` lists those of other packages), a policy of `train` or
+        `load_policy`, a function from a `RegionGraph` to a number for each boundary, or
+        ``"module:function"``. docs/extending.md says how to write one.
     seed : int
         Seed of ``"random"``.
     cannot_link : iterable of pairs of int, optional
@@ -329,7 +333,8 @@ def agglomerate(
     Warns
     -----
     DataWarning
-        If a learned policy was trained on other data than these: see `data_differences`.
+        If a learned policy was trained on other data than these: see `data_differences`; or if a
+        function or feature of another package is not local.
 
     Examples
     --------
@@ -348,6 +353,8 @@ def agglomerate(
     graph, policy = as_graph(graph), as_policy(policy, seed)
     for difference in data_differences(policy, graph):
         warnings.warn(str(difference), DataWarning, stacklevel=2)
+    policy.check(graph)
+    check_local(policy, graph)
     return merge_tree(graph, policy, cannot_link=cannot_link, locked=locked, progress=progress)
 
 

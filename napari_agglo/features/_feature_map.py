@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo._numba.callbacks import callback_address, raise_error
-from napari_agglo._registry import Registry
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo._registry import Registry, named_errors, warn_caller
+from napari_agglo.errors import DataWarning, InvalidInput, SetOption, did_you_mean
 from napari_agglo.features._kernels import (
     ANGLES,
     ASSEMBLE,
@@ -38,6 +38,7 @@ from napari_agglo.features._kernels import (
 )
 from napari_agglo.graph import (
     NO_HULLS,
+    Absent,
     Hulls,
     RegionGraph,
     graph_of_pairs,
@@ -45,11 +46,14 @@ from napari_agglo.graph import (
     linked,
     pair_width,
     refuse_hulls,
+    sample_of_pairs,
     with_hulls,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_MOST_PAIRS = 1024  # boundaries in one call of the function of a block: one or two megabytes
 
 # Addresses of the shared kernels, by what decides the type of a record.
 _addresses: dict[Any, tuple[int, int]] = {}
@@ -85,8 +89,9 @@ _MOMENTS = ("mean", "variance", "moment_3", "moment_4")
 class FeatureBlock:
     """Further features of a boundary, computed by a Python function.
 
-    A preset includes the block by its name in the registry: ``preset="shape+NAME"``. The merge loop
-    calls the function for one boundary at a time, which is slow.
+    A preset includes the block by its name in the registry: ``preset="shape+NAME"``. The function
+    is called for the boundaries of each new region, all at once, and before the first merge for
+    many at a time.
 
     Parameters
     ----------
@@ -118,7 +123,24 @@ class FeatureBlock:
     adds: bool = True
 
 
-feature_blocks: Registry[FeatureBlock] = Registry("napari_agglo.features", "feature block")
+def _accept(name: str, block: FeatureBlock) -> FeatureBlock:
+    """Return the block of an entry point; refuse columns that are no names."""
+    columns: Any = block.columns
+    if isinstance(columns, str) or not all(isinstance(one, str) for one in columns):
+        raise InvalidInput(
+            f"its columns must be a tuple of names, got {columns!r}",
+            remedy=f"pass {(columns,)!r}" if isinstance(columns, str) else "pass names",
+        )
+    return block
+
+
+feature_blocks: Registry[FeatureBlock] = Registry(
+    "napari_agglo.features",
+    "feature block",
+    FeatureBlock,
+    made_by="FeatureBlock(name, columns, function)",
+    accept=_accept,
+)
 
 
 @dataclass(frozen=True)
@@ -159,10 +181,13 @@ class FeatureMap:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.preset, str) and self.preset.split("+")[0] in PRESETS):
+            is_block = isinstance(self.preset, str) and self.preset.split("+")[0] in feature_blocks
+            more = ", which is a block: it is added to a preset" if is_block else ""
             raise InvalidInput(
-                f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}",
+                f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}"
+                f"{more or did_you_mean(self.preset, PRESETS)}",
                 argument="preset",
-                remedy=SetOption("preset", "shape"),
+                remedy=SetOption("preset", f"shape+{self.preset}" if is_block else "shape"),
             )
         self.blocks  # noqa: B018 - refuses a block that is not in the registry
 
@@ -237,7 +262,10 @@ def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
         raise InvalidInput(
             "`graph` has only the means of its cues, and features need all statistics",
             argument="graph",
-            remedy=SetOption("statistics", "all"),
+            remedy="score a graph of weights by its mean, or by a function of boundary_mean, sizes "
+            "and contact_area"
+            if graph.face_parts > 1
+            else SetOption("statistics", "all"),
         )
     features = FeatureMap(preset, graph.cue_names, graph.layout.bins, graph.word_names)
     if features.options.links and graph.layout.ndim < 3:
@@ -260,7 +288,12 @@ def feature_state(
     `rows` replaces the rows of the boundaries, where constraints add boundaries without a face.
     """
     boundaries = graph.boundaries.copy() if rows is None else rows
-    regions, boxes = graph.regions.copy(), graph.boxes.copy()
+    regions = graph.regions.copy()
+    boxes: Any = graph.boxes
+    if isinstance(boxes, Absent):  # of a part of a graph: no feature reads them
+        boxes = np.zeros((len(regions), 2, graph.layout.ndim), np.int32)
+    else:
+        boxes = boxes.copy()
     state = empty_features(graph, features, regions, boxes, boundaries)
     if features.options.hulls:
         hulls = with_hulls(graph).hulls
@@ -292,13 +325,15 @@ def empty_features(
     numbers += (sampled @ (1 << np.arange(layout.ndim))).tolist()
     numbers += layout.word_table()[:, 1:].ravel().tolist()
     places = np.array(numbers, np.int64)
-    more = np.zeros(sum(len(block.columns) for block in features.blocks), np.float32)
-    pair = np.zeros((1, pair_width(layout) if len(more) else 0), np.int64)
+    n_more = sum(len(block.columns) for block in features.blocks)
+    room = min(max(len(boundaries), 1), _MOST_PAIRS) if n_more else 0
+    pairs = np.zeros((room, pair_width(layout) if n_more else 0), np.int64)
+    columns = np.zeros((room, n_more), np.float32)
 
-    def compute(_: int) -> None:
-        more[:] = _block_columns(graph_of_pairs(graph, pair), features)[0]
+    def compute(m: int) -> None:
+        columns[:m] = _block_columns(graph_of_pairs(graph, pairs[:m]), features)
 
-    if len(more):
+    if n_more:
         places[BLOCKS] = callback_address(compute, places)
     half = 0.5 * layout.ndim
     volume = np.pi**half / math.gamma(half + 1.0) * (layout.ndim + 2.0) ** half
@@ -321,8 +356,11 @@ def empty_features(
         entropy=np.zeros((n, layout.n_cues + len(layout.words))),
         axis=np.zeros((n, layout.ndim)),
         shapes=np.zeros((n, 3)),
-        pair=pair,
-        more=more,
+        pairs=pairs,
+        columns=columns,
+        more=np.zeros((len(boundaries), n_more), np.float32),
+        seen=np.full((len(boundaries) if n_more else 0, 4), -1, np.int64),
+        versions=np.zeros(n if n_more else 0, np.int64),
         hulls=NO_HULLS if hulls is None or not preset.hulls else hull_lists(hulls, n),
     )
     # The type of the record follows from these; numba takes a millisecond to tell the type.
@@ -335,21 +373,81 @@ def empty_features(
 
 def _block_columns(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
     """Return the columns of the further blocks for each boundary, checked."""
-    parts = []
+    return np.concatenate([block_columns(block, graph) for block in features.blocks], axis=1)
+
+
+def block_columns(block: FeatureBlock, graph: RegionGraph) -> NDArray[np.float32]:
+    """Return the columns of one block for each boundary; refuse all but finite numbers."""
+    shape = (graph.n_boundaries, len(block.columns))
+    with named_errors("feature block", block.name):
+        returned = block.compute(graph)
+    try:
+        part = np.asarray(returned, np.float32)
+    except (TypeError, ValueError):
+        part = np.zeros(0, np.float32)
+    if part.size == shape[0] * shape[1] and part.ndim < 2:
+        part = part.reshape(shape)
+    got = ""
+    if part.shape != shape:
+        got = f"shape {part.shape}" if isinstance(returned, np.ndarray) else f"{returned!r:.40}"
+    elif not np.isfinite(part).all():
+        row, column = np.argwhere(~np.isfinite(part))[0]
+        n = int(np.count_nonzero(~np.isfinite(part)))
+        got = f"{part[row, column]} in {block.columns[column]!r} ({n} numbers that are not finite)"
+    if got:
+        raise InvalidInput(
+            f"The feature block {block.name!r} must return finite numbers of shape {shape}, a row "
+            f"for each boundary, got {got}",
+            argument="preset",
+            remedy="fix its function, or remove the block from the preset",
+        )
+    return part
+
+
+_SAMPLE = 64  # boundaries on which blocks are tried before a training or an agglomeration
+
+
+def check_blocks(graph: RegionGraph, features: FeatureMap) -> None:
+    """Try the blocks on some boundaries: refuse what cannot be used, warn of what is not local.
+
+    A boundary alone, or with its regions swapped, must have the columns that it has among others. A
+    column that is the same for all tells nothing, which is most often a fault.
+    """
+    if not features.blocks or graph.n_boundaries == 0:
+        return
+    rows = sample_of_pairs(graph, _SAMPLE)
+    few = rows[:: max(len(rows) // 4, 1)]
+    column, width = 2 + graph.layout.boundary_width, graph.layout.region_width
+    swapped = few.copy()
+    swapped[:, column : column + width], swapped[:, column + width :] = (
+        few[:, column + width :], few[:, column : column + width],
+    )  # fmt: skip
+    swapped[:, :2] = few[:, 1::-1]
+    grown = few.copy()  # the first region of each as if it were two alike
+    grown[:, 2 : column + width] *= 2
     for block in features.blocks:
-        shape = (graph.n_boundaries, len(block.columns))
-        part = np.asarray(block.compute(graph), np.float32)
-        if part.size == shape[0] * shape[1] and part.ndim < 2:
-            part = part.reshape(shape)
-        if part.shape != shape or not np.isfinite(part).all():
-            raise InvalidInput(
-                f"The feature block {block.name!r} must return finite numbers of shape {shape}, a "
-                f"row for each boundary, got shape {part.shape}",
-                argument="preset",
-                remedy="fix its function, or remove the block from the preset",
+        among = block_columns(block, graph_of_pairs(graph, rows))
+        of_few = among[:: max(len(rows) // 4, 1)]
+        alone = [block_columns(block, graph_of_pairs(graph, row[None])) for row in few]
+        other = block_columns(block, graph_of_pairs(graph, swapped))
+        later = block_columns(block, graph_of_pairs(graph, grown))
+        # Superpixels may be alike: a column is constant if it does not change with the regions.
+        same = (among == among[0]).all(axis=0) & (later == among[0]).all(axis=0)
+        problem = ""
+        if not np.allclose(np.concatenate(alone), of_few, 1e-4, 1e-6):
+            problem = "is not local: a boundary has other numbers alone than among others"
+        elif not np.allclose(other, of_few, 1e-4, 1e-6):
+            problem = "depends on which of two regions comes first"
+        elif len(rows) > 1 and same.any():
+            constant = block.columns[int(np.argmax(same))]
+            problem = f"has the same number in {constant!r} for all of {len(rows)} boundaries"
+        if problem:
+            remedy = "compute each row from the statistics of the boundary and its two regions"
+            warn_caller(
+                DataWarning(
+                    f"The feature block {block.name!r} {problem}", argument="preset", remedy=remedy
+                )
             )
-        parts.append(part)
-    return np.concatenate(parts, axis=1)
 
 
 def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
-from napari_agglo._numba.callbacks import call_python
 from napari_agglo._numba.shared import call_kernel, kernel_address
-from napari_agglo.graph import HullLists, copy_pair, union_area
+from napari_agglo.features._block_calls import ask_blocks
+from napari_agglo.graph import HullLists, union_area
 
 # Places in `FeatureState.layout`. The last three are the options of the preset.
 NDIM, N_CUES, POWERS, BINS, HISTOGRAM, N_QUANTILES, COMPARISONS = range(7)
@@ -55,8 +55,11 @@ class FeatureState(NamedTuple):
     entropy: NDArray[np.float64]  # (nodes, cues and cues of words): of the histogram, in bits
     axis: NDArray[np.float64]  # (nodes, ndim): principal axis, a unit vector
     shapes: NDArray[np.float64]  # (nodes, 3): see above
-    pair: NDArray[np.int64]  # buffer (1, ...): the row of a pair, for further blocks
-    more: NDArray[np.float32]  # buffer: their columns; empty if there are no further blocks
+    pairs: NDArray[np.int64]  # buffer: rows of pairs, for the functions of further blocks
+    columns: NDArray[np.float32]  # buffer: the columns that these functions return
+    more: NDArray[np.float32]  # (edges, columns) as last computed; no columns without such blocks
+    seen: NDArray[np.int64]  # (edges, 4): nodes and versions of which `more` is; see `_block_calls`
+    versions: NDArray[np.int64]  # (nodes,): how often the row of a region was filled
     hulls: HullLists  # of regions of a plane; empty if the preset has no hulls
 
 
@@ -492,8 +495,10 @@ def fill_row(node: Any, edge: Any, features: FeatureState) -> None:
         layout, quantiles = features.layout, features.quantiles
         blocks = features.edge_block
         _fill_block(features.boundaries, edge, layout[NDIM], -1, layout, quantiles, blocks)
+        features.seen[edge : edge + 1, 0] = -1  # empty without further blocks, as are versions
     if node >= 0:
         _fill_region(node, features)
+        features.versions[node : node + 1] += 1
 
 
 @kernel
@@ -501,6 +506,8 @@ def assemble_rows(
     start: Any, n: Any, at: Any, edges: Any, ends: Any, ids: Any, out: Any, features: FeatureState
 ) -> None:
     """Do what `assemble` says. No bounds checking."""
+    if features.more.shape[1] > 0:
+        ask_blocks(start, n, edges, ends, ids, features.layout[BLOCKS], features)
     for k in range(n):
         edge = edges[start + k]
         u = np.int64(ends[edge, 0])
@@ -519,7 +526,6 @@ def _assemble_row(
     write sizes and areas, and shapes, angles and hulls if the preset has them.
     """
     regions = features.regions
-    boundaries = features.boundaries
     layout = features.layout
     scale = features.scale
     node_block = features.node_block
@@ -530,11 +536,8 @@ def _assemble_row(
     n_cues = layout[N_CUES]
     bins = layout[BINS]
     more = features.more
-    if more.size > 0:  # further blocks, the last columns, are computed in Python
-        copy_pair(edge, u, v, id_u, id_v, regions, boundaries, features.pair, np.int64(0))
-        call_python(layout[BLOCKS], 1)
-        for k in range(more.size):
-            out[at, out.shape[1] - more.size + k] = more[k]
+    for k in range(more.shape[1]):  # further blocks have the last columns
+        out[at, out.shape[1] - more.shape[1] + k] = more[edge, k]
     # The smaller region comes first, of equal ones that of the smaller id: the features do not
     # depend on which node is called u.
     if (regions[v, 0], id_v) < (regions[u, 0], id_u):

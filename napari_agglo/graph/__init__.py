@@ -31,7 +31,14 @@ from napari_agglo.graph._hulls import (
     union_area,
     with_hulls,
 )
-from napari_agglo.graph._pair_buffer import copy_pair, graph_of_pairs, pair_width
+from napari_agglo.graph._pair_buffer import (
+    Absent,
+    copy_pair,
+    graph_of_pairs,
+    pair_width,
+    part_of,
+    sample_of_pairs,
+)
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._weighted_edges import as_graph
@@ -62,7 +69,10 @@ __all__ = [
     "far_pairs",
     "first_place",
     "first_row",
+    "Absent",
     "graph_of_pairs",
+    "part_of",
+    "sample_of_pairs",
     "kept_cues",
     "hull_lists",
     "linked",

@@ -336,7 +336,9 @@ def kept_cues(graph: RegionGraph) -> Any:
         raise InvalidInput(
             "`graph` has not kept its cues, which the division of a superpixel needs",
             argument="graph",
-            remedy="build it again with region_graph(superpixels, cues, keep_cues=True)",
+            remedy="divide it in the label image, as a graph of weights has no pixels to divide by"
+            if graph.face_parts > 1
+            else "build it again with region_graph(superpixels, cues, keep_cues=True)",
         )
     if are_on_disk(graph.cues):
         return graph.cues

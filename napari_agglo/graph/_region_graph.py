@@ -326,9 +326,13 @@ class RegionGraph:
 
     def __repr__(self) -> str:
         cues = ", ".join(self.cue_names + self.word_names) or "none"
+        try:
+            shape = f"shape {self.superpixels.image.shape}"
+        except InvalidInput:
+            shape = "a part of a graph"
         return (
-            f"RegionGraph({self.n_regions} regions, {self.n_boundaries} boundaries, "
-            f"shape {self.superpixels.image.shape}, cues: {cues})"
+            f"RegionGraph({self.n_regions} regions, {self.n_boundaries} boundaries, {shape}, "
+            f"cues: {cues})"
         )
 
     @property

@@ -124,7 +124,10 @@ def as_graph(graph: Any) -> RegionGraph:
         f"`graph` must be a RegionGraph, a networkx graph or (edges, weights), got "
         f"{type(graph).__name__}",
         argument="graph",
-        remedy="make one with region_graph(superpixels, cues)",
+        remedy=(
+            "make one with region_graph(superpixels, cues)",
+            "pass edges and weights as one pair, (edges, weights)",
+        ),
     )
 
 

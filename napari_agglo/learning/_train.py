@@ -12,7 +12,7 @@ from numba.core.event import Listener, register
 
 from napari_agglo._progress import Progress, ProgressCallback, WorkClock, check_progress
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
-from napari_agglo.features import FeatureMap, feature_map
+from napari_agglo.features import FeatureMap, check_blocks, feature_map
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning._fit import (
     Examples,
@@ -274,6 +274,7 @@ def train(
     lessons = lessons_of(graph, gold, mask)
     warn_if_inverted(lessons)
     features = feature_map(lessons[0].graph, preset)
+    check_blocks(lessons[0].graph, features)
     training = _Training(
         lessons,
         features,

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo._registry import Registry
+from napari_agglo._registry import Registry, named_errors
 from napari_agglo.agglomeration import MergeTree, merge_tree
+from napari_agglo.errors import InvalidInput, did_you_mean
 from napari_agglo.graph import RegionGraph
 from napari_agglo.partition._adaptive_cut import adaptive_cut
 from napari_agglo.partition._multicut import multicut
@@ -18,7 +20,16 @@ from napari_agglo.policy import Policy, as_policy
 
 Method = Callable[..., MergeTree]  # of a graph and a policy, with `progress` and options by name
 
-METHODS: Registry[Method] = Registry("napari_agglo.partitions", "method")
+
+def _accept(name: str, value: Any) -> Method:
+    """Return the function of an entry point; refuse anything else."""
+    if isinstance(value, type) or not callable(value):
+        raise TypeError(f"it must be a function of a graph and a policy, got {value!r:.60}")
+    method: Method = value
+    return method
+
+
+METHODS: Registry[Method] = Registry("napari_agglo.partitions", "method", accept=_accept)
 
 
 def _adaptive(
@@ -72,4 +83,34 @@ def build_tree(
     >>> build_tree(graph, "mean", "adaptive").n_segments(0.5)
     2
     """
-    return METHODS[method](graph, as_policy(policy), progress=progress, **options)
+    function = METHODS[method]
+    checked = as_policy(policy)
+    _check_options(method, function, {"progress": progress, **options})
+    with named_errors("method", method):
+        tree = function(graph, checked, progress=progress, **options)
+    if not isinstance(tree, MergeTree):
+        raise InvalidInput(
+            f"The method {method!r} must return a MergeTree, got {type(tree).__name__}",
+            argument="method",
+            remedy="let it return a MergeTree: see the page on other ways to choose segments",
+        )
+    return tree
+
+
+def _check_options(name: str, function: Method, options: dict[str, Any]) -> None:
+    """Refuse options that the function of a method does not take."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    known = [one.name for one in parameters][2:]  # after the graph and the policy
+    for option in options:
+        if option not in known:
+            others = [one for one in known if one != "progress"]
+            remedy = f"use {' or '.join(others)}" if others else "leave it out"
+            if option == "progress":
+                remedy = "add the parameter *, progress=None to its function"
+            raise InvalidInput(
+                f"The method {name!r} has no parameter {option!r}{did_you_mean(option, others)}",
+                argument=option,
+                remedy=remedy,
+            )

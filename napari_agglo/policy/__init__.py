@@ -1,6 +1,6 @@
 """Policies: the priority of every boundary, of which the lowest is merged first."""
 
-from napari_agglo.policy._callable import CallablePolicy, as_policy, checked_scores
+from napari_agglo.policy._callable import CallablePolicy, as_policy, check_local, checked_scores
 from napari_agglo.policy._data_profile import (
     DataDifference,
     adapt_cues,
@@ -25,6 +25,7 @@ from napari_agglo.policy._model import (
 )
 from napari_agglo.policy._policies import (
     MeanPolicy,
+    NamedFunction,
     OrientedMeanPolicy,
     Policy,
     RandomPolicy,
@@ -57,6 +58,7 @@ __all__ = [
     "LearnedPolicy",
     "Logistic",
     "MeanPolicy",
+    "NamedFunction",
     "OrientedMeanPolicy",
     "Model",
     "Policy",
@@ -65,6 +67,7 @@ __all__ = [
     "Trees",
     "adapt_cues",
     "as_policy",
+    "check_local",
     "checked_scores",
     "data_differences",
     "data_profile",

@@ -10,9 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import AggloError, InvalidInput, did_you_mean
-from napari_agglo.graph import RegionGraph
-from napari_agglo.policy._policies import Policy, RandomPolicy, policies
+from napari_agglo._registry import named_errors, warn_caller
+from napari_agglo.errors import AggloError, DataWarning, InvalidInput, did_you_mean
+from napari_agglo.features import check_blocks
+from napari_agglo.graph import RegionGraph, graph_of_pairs, sample_of_pairs
+from napari_agglo.policy._policies import (
+    Policy,
+    RandomPolicy,
+    missing_members,
+    policies,
+    policy_features,
+)
+
+_SAMPLE = 64  # boundaries on which a policy is tried, a chunk of the merge loop
 
 
 @dataclass(frozen=True)
@@ -104,14 +114,39 @@ def checked_scores(policy: Policy, graph: RegionGraph) -> NDArray[np.float64]:
     return checked_numbers(_asked(policy.score, graph, policy.name), graph, policy.name)
 
 
+def check_local(policy: Policy, graph: RegionGraph) -> None:
+    """Try a policy that is scored in Python on some boundaries; warn of one that is not local.
+
+    The merge loop passes boundaries as they come, so the score of one must not depend on others.
+    """
+    features = policy_features(policy)
+    if features is not None:
+        check_blocks(graph, features)
+    if graph.n_boundaries == 0 or policy.kernel(graph) is not None:
+        return
+    rows = sample_of_pairs(graph, _SAMPLE)
+    step = max(len(rows) // 4, 1)
+    among = checked_scores(policy, graph_of_pairs(graph, rows))[::step]
+    alone = np.concatenate(
+        [checked_scores(policy, graph_of_pairs(graph, row[None])) for row in rows[::step]]
+    )
+    wrong = np.flatnonzero(~np.isclose(alone, among, 1e-6, 1e-9))
+    if len(wrong):
+        k = int(wrong[0])
+        warn_caller(
+            DataWarning(
+                f"The policy {policy.name!r} is not local: it scores a boundary {among[k]:.6g} "
+                f"among others and {alone[k]:.6g} alone, so that the merges depend on chance",
+                argument="policy",
+                remedy="compute each score from the statistics of the boundary and its two regions",
+            )
+        )
+
+
 def _asked(function: Callable[[RegionGraph], Any], graph: RegionGraph, name: str) -> Any:
     """Return what a function gives; its error gets a note, so that nobody takes it for ours."""
-    try:
+    with named_errors("policy", name):
         return function(graph)
-    except Exception as error:
-        if not isinstance(error, AggloError) and not getattr(error, "__notes__", ()):
-            error.add_note(f"raised by the policy {name!r}")
-        raise
 
 
 def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.float64]:
@@ -142,16 +177,26 @@ def import_policy(name: str) -> Any:
     remedy = f"check the name, install {module}, or add its folder to PYTHONPATH"
     if module == "__main__" or "<" in attribute:  # of a script, or inside another function
         remedy = "pass the function itself in Python, or define it in a module that can be imported"
+    elif module.endswith(".py"):
+        remedy = f"leave out .py: {module.removesuffix('.py').replace('/', '.')}:{attribute}"
     try:
         value: Any = import_module(module)
         for part in attribute.split("."):
             value = getattr(value, part)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a module may raise anything while it is imported
+        plain = isinstance(error, (ImportError, AttributeError, ValueError))
+        kind = "" if plain else f"{type(error).__name__}: "
         raise InvalidInput(
-            f"`policy` {name!r} cannot be imported: {error}",
+            f"`policy` {name!r} cannot be imported: {kind}{error}",
             argument="policy",
-            remedy=remedy,
+            remedy=remedy if plain else f"fix the module {module}",
         ) from error
+    if not (callable(value) or hasattr(value, "score")):
+        raise InvalidInput(
+            f"`policy` {name!r} must be a function or a policy, and is {value!r:.40}",
+            argument="policy",
+            remedy="name a function of a graph",
+        )
     return value
 
 
@@ -174,11 +219,18 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
         if ":" in policy:
             policy = import_policy(policy)
         elif policy in policies:
-            return policies[policy]()
+            policy = _made(policies[policy], policy)
     if isinstance(policy, type):
-        policy = policy()
+        policy = _made(policy, getattr(policy, "name", policy.__name__))
     if isinstance(policy, Policy):
         return policy
+    if hasattr(policy, "score"):  # meant as a policy
+        lacks = " and no ".join(missing_members(policy))
+        raise InvalidInput(
+            f"`policy` is an object of the class {type(policy).__name__}, which has no {lacks}",
+            argument="policy",
+            remedy="write the missing members of a policy, or pass a function",
+        )
     if callable(policy):
         return CallablePolicy(policy)
     names = ", ".join(map(repr, policies))
@@ -187,3 +239,19 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
         argument="policy",
         remedy="pass one of these names, a function, or the result of train or load_policy",
     )
+
+
+def _made(kind: Any, name: object) -> Any:
+    """Return the policy of a class with its defaults; refuse a class that needs arguments."""
+    try:
+        return kind()
+    except AggloError:
+        raise
+    except Exception as error:
+        owner = policies.package_of(name) if isinstance(name, str) else None
+        raise InvalidInput(
+            f"The policy {name!r}{f' of the package {owner}' if owner else ''} cannot be made "
+            f"without arguments: {error}",
+            argument="policy",
+            remedy="pass a policy made with its arguments, or give its parameters defaults",
+        ) from error

@@ -7,8 +7,10 @@ package by an entry point of the group ``napari_agglo.policies`` (docs/extending
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +108,84 @@ class PolicyClass(Protocol):
         """Return the policy of the result of `to_json`; raise `InvalidInput` for anything else."""
 
 
-policies: Registry[PolicyClass] = Registry("napari_agglo.policies", "policy")
+@dataclass(frozen=True)
+class NamedFunction:
+    """A function that a package names as a policy: the policy, and its class in the registry.
+
+    Parameters
+    ----------
+    name : str
+        The name of its entry point, which sessions store.
+    function : callable
+        As of `CallablePolicy`.
+    """
+
+    name: str
+    function: Callable[[RegionGraph], Any]
+    probabilistic: ClassVar[bool] = False
+
+    def __call__(self) -> NamedFunction:
+        """Return the policy: a function has no parameters."""
+        return self
+
+    def check(self, graph: RegionGraph) -> None:
+        """Accept any graph: the function may refuse it."""
+
+    def score(self, graph: RegionGraph) -> NDArray[np.float64]:
+        """Return the numbers of the function, which the merge loop checks."""
+        scores: NDArray[np.float64] = self.function(graph)
+        return scores
+
+    def kernel(self, graph: RegionGraph) -> None:
+        """Return None: the function is not compiled."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the name."""
+        return {"kind": self.name}
+
+    def from_json(self, words: dict[str, Any]) -> NamedFunction:
+        """Return the policy itself."""
+        return self
+
+
+_MEMBERS = ("name", "probabilistic", "check", "score", "kernel", "to_json")  # of `Policy`
+
+
+def missing_members(value: object, members: tuple[str, ...] = _MEMBERS) -> list[str]:
+    """Return the members of a policy that a class or object does not have."""
+    return [name for name in members if not hasattr(value, name)]
+
+
+def _accept(name: str, value: Any) -> PolicyClass:
+    """Return the value of an entry point as a class of policies; refuse one that cannot be used."""
+    if not isinstance(value, type):
+        if callable(value) and not hasattr(value, "score"):
+            return NamedFunction(name, value)
+        raise InvalidInput(
+            f"it is an object of the class {type(value).__name__}, and must be a class of policies "
+            "or a function",
+            remedy=f"name the class {type(value).__name__} in its entry point",
+        )
+    lacks = missing_members(value, (*_MEMBERS, "from_json"))
+    if lacks and not {*lacks} - {"name", "probabilistic"}:  # a constructor may set these
+        with suppress(Exception):
+            lacks = missing_members(value(), tuple(lacks))
+    if lacks:
+        raise InvalidInput(
+            f"the class {value.__name__} has no {' and no '.join(lacks)}",
+            remedy="write the members that the page on extending lists",
+        )
+    own = getattr(value, "name", None)
+    if isinstance(own, str) and own != name:
+        raise InvalidInput(
+            f"the name of the class {value.__name__} is {own!r}, and that of its entry point "
+            f"{name!r}: a session, which stores the first, could not find it",
+            remedy="give both the same name",
+        )
+    return cast(PolicyClass, value)
+
+
+policies: Registry[PolicyClass] = Registry("napari_agglo.policies", "policy", accept=_accept)
 
 
 def policy_features(policy: Policy) -> FeatureMap | None:

@@ -99,7 +99,8 @@ def no_features(regions: Any, boxes: Any, boundaries: Any, ndim: int) -> Feature
     numbers = np.zeros((0, 0))
     return FeatureState(
         regions, boxes, boundaries, layout, np.zeros(0), numbers, block, block, numbers, numbers,
-        numbers, np.zeros((1, 0), np.int64), np.zeros(0, np.float32), NO_HULLS,
+        numbers, np.zeros((0, 0), np.int64), block, block, np.zeros((0, 4), np.int64),
+        np.zeros(0, np.int64), NO_HULLS,
     )  # fmt: skip
 
 

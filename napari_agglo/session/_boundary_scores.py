@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.graph import Hulls, RegionGraph, contracted
-from napari_agglo.policy import Policy, is_informative
+from napari_agglo.graph import Hulls, RegionGraph, contracted, part_of
+from napari_agglo.policy import Policy, is_informative, policy_features
 from napari_agglo.volumes import DenseLabels
 
 if TYPE_CHECKING:
@@ -198,5 +198,6 @@ def _coarse(
 def _scores(coarse: RegionGraph, policy: Policy, threshold: float) -> NDArray[np.float64]:
     """Return the score of each boundary; by a random policy every score is the threshold."""
     if is_informative(policy):
-        return policy.score(coarse)
+        # A policy of a user gets no pixels here; features of learned policies need none.
+        return policy.score(coarse if policy_features(policy) else part_of(coarse))
     return np.full(coarse.n_boundaries, threshold)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
-from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy, graph_for, is_informative
+from napari_agglo.graph import RegionGraph, part_of
+from napari_agglo.policy import Policy, graph_for, is_informative, policy_features
 from napari_agglo.session._pair_features import pair_graph
 from napari_agglo.session._store.manifest import digest_sample
 from napari_agglo.volumes import is_on_disk
@@ -60,7 +60,9 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
             f"`tree` must be of the {graph.n_regions} superpixels of the graph, and is of "
             f"{tree.n_superpixels} others",
             argument="tree",
-            remedy="agglomerate this graph",
+            remedy="agglomerate the RegionGraph that the session gets: edges alone have no image"
+            if ours.image.shape != theirs.image.shape and np.array_equal(ours.ids, theirs.ids)
+            else "agglomerate this graph",
         )
     names = tree.lut(np.inf)
     apart = names[graph.edges[:, 0]] != names[graph.edges[:, 1]]
@@ -115,5 +117,5 @@ def _scored(
     for k, merge in enumerate(sample.tolist()):
         pair = pair_graph(graph, *(tree.members(node) for node in tree.children[merge].tolist()))
         if pair is not None:
-            out[k] = policy.score(pair)[0]
+            out[k] = policy.score(pair if policy_features(policy) else part_of(pair))[0]
     return out

@@ -207,3 +207,25 @@ def test_the_mutex_watershed_of_long_range_affinities_is_that_by_force(seed):
     assert len({round(one, 6) for one in strengths}) == len(strengths), "test invalid"
     tree = agglo.mutex_watershed(graph, agglo.MeanPolicy("affinity"))
     assert partition(tree.lut(0.5)) == by_force(12, attractive, repulsive)
+
+
+@pytest.mark.parametrize("result", [None, np.zeros(3), "labels"])
+def test_a_method_of_another_package_returns_a_tree(monkeypatch, result):
+    graph = chain([0.1])
+    monkeypatch.setitem(METHODS._values, "odd", lambda graph, policy, *, progress=None: result)
+    with pytest.raises(agglo.InvalidInput, match="'odd'") as refusal:
+        build_tree(graph, "mean", "odd")
+    assert refusal.value.argument == "method"
+    with pytest.raises(agglo.InvalidInput) as refusal:
+        build_tree(graph, "mean", "odd", beta=0.5)
+    assert refusal.value.argument == "beta"
+
+
+def test_the_error_of_a_method_names_it(monkeypatch):
+    def fail(graph, policy, *, progress=None):
+        raise KeyError("mine")
+
+    monkeypatch.setitem(METHODS._values, "failing", fail)
+    with pytest.raises(KeyError) as raised:
+        build_tree(chain([0.1]), "mean", "failing")
+    assert "'failing'" in raised.value.__notes__[0]

@@ -10,7 +10,7 @@ import pytest
 
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, MeanPolicy, Session, agglomerate, region_graph, train
-from napari_agglo.errors import DataWarning
+from napari_agglo.errors import DataWarning, SetOption
 from napari_agglo.features import FeatureBlock, FeatureMap, feature_blocks, feature_matrix
 from napari_agglo.policy import CallablePolicy, LearnedPolicy, as_policy, load_policy, policies
 from napari_agglo.session import NotSaved
@@ -214,3 +214,116 @@ def test_a_feature_block_of_wrong_shape_is_refused(graph):
     assert refusal.value.argument == "preset"
     assert isinstance(as_policy("mean"), MeanPolicy)
     assert not isinstance(as_policy("mean"), LearnedPolicy)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda part: part.boxes[part.edges[:, 0], 0, 0] * 1.0,
+        lambda part: mean(part) * part.superpixels.image.max(),
+        lambda part: mean(part) + part.cues.mean(),
+        lambda part: mean(part) + np.asarray(part.boxes).sum(),
+    ],
+)
+def test_what_a_part_of_a_graph_does_not_have_is_an_error(graph, function, tmp_path):
+    with pytest.raises(InvalidInput, match="parts of a graph") as refusal:
+        agglomerate(graph, function)
+    assert refusal.value.remedy is not None
+    with pytest.raises(InvalidInput, match="parts of a graph"):
+        Session.create(tmp_path / "a.agglo", graph, function, tree=agglomerate(graph))
+
+
+def test_a_function_that_is_not_local_is_warned_of(graph):
+    with pytest.warns(DataWarning, match="not local") as told:
+        agglomerate(graph, lambda part: mean(part) / mean(part).max())
+    assert told[0].message.argument == "policy"
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("compute", "problem"),
+    [
+        (lambda part: mean(part) / mean(part).max(), "not local"),
+        (lambda part: part.region_mean()[part.edges[:, 0]], "comes first"),
+        (lambda part: np.ones(part.n_boundaries), "same number"),
+    ],
+)
+def test_a_doubtful_feature_block_is_warned_of(graph, gold, monkeypatch, compute, problem):
+    block = FeatureBlock("doubtful", ("one",), compute)
+    monkeypatch.setitem(feature_blocks._values, "doubtful", block)
+    with pytest.warns(DataWarning, match=problem) as told:
+        train(graph, gold, strategy="flat", preset="minimal+doubtful", classifier="logistic")
+    assert "'doubtful'" in str(told[0].message)
+
+
+def test_errors_of_a_feature_block_name_it(graph, monkeypatch):
+    def fail(part):
+        raise KeyError("mine")
+
+    for compute in (fail, lambda part: np.full(part.n_boundaries, np.nan)):
+        block = FeatureBlock("wrong", ("one",), compute)
+        monkeypatch.setitem(feature_blocks._values, "wrong", block)
+        with pytest.raises((KeyError, InvalidInput)) as raised:
+            feature_matrix(graph, FeatureMap("minimal+wrong", ("boundary",), 4))
+        assert "'wrong'" in f"{raised.value} {getattr(raised.value, '__notes__', '')}"
+
+
+def test_a_feature_block_is_called_for_many_boundaries_at_once(graph, gold, monkeypatch):
+    calls = []
+
+    def compute(part):
+        calls.append(part.n_boundaries)
+        return part.contact_area()
+
+    monkeypatch.setitem(feature_blocks._values, "few", FeatureBlock("few", ("area",), compute))
+    features = FeatureMap("minimal+few", ("boundary",), 4)
+    feature_matrix(graph, features)
+    assert calls == [graph.n_boundaries]
+    policy = train(graph, gold, strategy="flat", preset="minimal+few", classifier="logistic")
+    calls.clear()
+    tree = agglomerate(graph, policy)
+    assert len(calls) < tree.n_merges + 20
+    assert_same(tree, agglomerate(graph, policy.score))
+
+
+class Lacking:
+    name = "lacking"
+
+    def score(self, graph):
+        return mean(graph)
+
+
+def test_members_that_a_policy_lacks_are_named(graph):
+    for policy in (Lacking, Lacking()):
+        with refuses("policy") as refusal:
+            agglomerate(graph, policy)
+        assert all(name in str(refusal.value) for name in ("probabilistic", "check", "to_json"))
+
+
+def test_a_class_that_needs_an_argument_is_refused_by_name(graph):
+    class Needy(Lacking):
+        def __init__(self, power):
+            self.power = power
+
+    with refuses("policy") as refusal:
+        agglomerate(graph, Needy)
+    assert "'lacking'" in str(refusal.value)
+
+
+def test_a_name_of_a_function_is_explained(graph, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "bad_syntax.py").write_text("def f(graph)\n    return 1\n")
+    for name, word in (
+        ("bad_syntax:f", "SyntaxError"), ("plain.py:f", "plain:f"), ("math:pi", "3.14"),
+    ):  # fmt: skip
+        with refuses("policy") as refusal:
+            agglomerate(graph, name)
+        assert word in str(refusal.value)
+
+
+def test_a_block_alone_is_no_preset(graph, monkeypatch):
+    block = FeatureBlock("lone", ("area",), lambda part: part.contact_area())
+    monkeypatch.setitem(feature_blocks._values, "lone", block)
+    with pytest.raises(InvalidInput) as refusal:
+        FeatureMap("lone", ("boundary",), 4)
+    assert refusal.value.remedy == SetOption("preset", "shape+lone")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._registry import Registry
+from napari_agglo._registry import Registry, named_errors
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
@@ -71,7 +71,17 @@ class CutMethod:
 
     def parts(self, problem: CutProblem) -> list[Part]:
         """Cut a segment; refuse parts that are not a partition with one group of seeds each."""
-        parts = [np.unique(np.asarray(part, np.int64)) for part in self.cut(problem)]
+        with named_errors("cut method", self.name):
+            returned = self.cut(problem)
+        try:
+            parts = [np.unique(np.asarray(part, np.int64)) for part in returned]
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"The cut method {self.name!r} must return the superpixels of each part, "
+                f"got {returned!r:.60}",
+                argument="method",
+                remedy="choose another method, and report the fault to the package of this one",
+            ) from None
         every = np.concatenate([np.zeros(0, np.int64), *parts])
         if (
             len(parts) != len(problem.seeds)
@@ -87,7 +97,9 @@ class CutMethod:
         return parts
 
 
-cut_methods: Registry[CutMethod] = Registry("napari_agglo.cuts", "cut method", CutMethod)
+cut_methods: Registry[CutMethod] = Registry(
+    "napari_agglo.cuts", "cut method", CutMethod, made_by="the decorator cut_method"
+)
 
 
 def cut_method(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo._registry import Registry
+from napari_agglo._registry import Registry, named_errors
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._marks import Marks
@@ -106,7 +106,9 @@ class Exporter:
     in_3d: bool = False
 
 
-exports: Registry[Exporter] = Registry("napari_agglo.exports", "export kind", Exporter)
+exports: Registry[Exporter] = Registry(
+    "napari_agglo.exports", "export kind", Exporter, made_by="the decorator exporter"
+)
 _SHARED = ("overwrite", "progress")  # parameters of a function that are no options
 
 
@@ -212,10 +214,18 @@ def write_export(
     wanted = inspect.signature(exporter.write).parameters
     passed = {**options, **{name: shared[name] for name in _SHARED if name in wanted}}
     if "overwrite" in wanted:
-        exporter.write(view, path, **passed)
+        with named_errors("export kind", kind):
+            exporter.write(view, path, **passed)
     else:
         with replacing(check_target(path, overwrite)) as temporary:
-            exporter.write(view, temporary, **passed)
+            with named_errors("export kind", kind):
+                exporter.write(view, temporary, **passed)
+            if not os.path.lexists(temporary):
+                raise InvalidInput(
+                    f"The export kind {kind!r} has written nothing to the path that it got",
+                    argument="kind",
+                    remedy="fix its function: it writes a file or folder at `path`",
+                )
     return Path(path)
 
 

@@ -20,7 +20,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, MergeTree, merge_tree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import division_window
-from napari_agglo.policy import as_policy
+from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._actions import Action, Change, Override, Plan, Refused, Step
 from napari_agglo.session._check_tree import check_tree
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
@@ -246,10 +246,11 @@ class Transactions:
             if policy is not None:
                 checked = as_policy(policy)
                 store.data.check_policy(checked)
-                if store.data.tree is not None:  # the function may have changed
-                    check_tree(store.data.tree, store.data.read_graph(progress), checked)
+                _compare(store, checked, progress)
                 store.data.use_policy(checked)
             store.do_without_missing()
+            if policy is None:
+                store.do_without_changed(lambda own: _compare(store, own, progress))
             state, history, snapshot = _replayed(store, progress)
         except BaseException:
             store.close()
@@ -450,6 +451,12 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
             ) from error
     state.recall_from(store.recall_policy)  # from now on a policy must be there
     return state, history, 0 if snapshot is None else snapshot.seq
+
+
+def _compare(store: Store, policy: Policy, progress: ProgressCallback | None) -> None:
+    """Refuse a policy by which the stored merges were not made: its code may have changed."""
+    if store.data.tree is not None:
+        check_tree(store.data.tree, store.data.read_graph(progress), policy)
 
 
 def _last_threshold(store: Store) -> float:

@@ -47,6 +47,7 @@ from napari_agglo.session._start_segments import (
     segment_graph_of,
 )
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
+from napari_agglo.session._store.policies import check_storable
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 
 
@@ -183,10 +184,12 @@ class Session:
                 argument="graph",
                 remedy="pass a graph of region_graph(), or a segmentation to correct",
             )
+        if isinstance(graph, RegionGraph):
+            checked.check(graph)
+            check_storable(checked, graph)
         if tree is None:
             tree = agglomerate(graph, checked, progress=progress)
         elif isinstance(graph, RegionGraph):  # else it is refused below
-            checked.check(graph)
             check_tree(tree, graph, checked)
         store = Store.create(
             path, graph, checked, tree=tree, gold=gold, source=source, sources=sources,

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import AggloError, Install, InvalidInput, Remedy, SetOption
 from napari_agglo.features import feature_blocks
-from napari_agglo.graph import RegionGraph
+from napari_agglo.graph import RegionGraph, graph_of_pairs, sample_of_pairs
 from napari_agglo.policy import (
     CallablePolicy,
     LearnedPolicy,
+    NamedFunction,
     Policy,
+    checked_scores,
     load_policy,
     policies,
     policy_features,
@@ -31,7 +35,8 @@ from napari_agglo.volumes import _atomic as files
 
 FIRST = "policy.npz"
 _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")
-_PACKAGE = "package"  # in a reference: the package that has the policy, if that is not this one
+# In a reference: the package that has the policy, if that is not this one, and its version.
+_PACKAGE, _VERSION = "package", "package_version"
 
 
 def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any]:
@@ -40,7 +45,7 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
     Without a `name`, the file is named after its content: the same policy is written once.
     """
     package = package_of(policy)
-    more = {} if package is None else {_PACKAGE: package}
+    more = {} if package is None else {_PACKAGE: package, **_version_of(package)}
     if policy.name != LearnedPolicy.name:  # only a learned policy has a file
         return {**policy.to_json(), **more}
     data = encode_policy(policy)
@@ -54,6 +59,81 @@ def keep(folder: Path, policy: Policy, name: str | None = None) -> dict[str, Any
     return {"kind": policy.name, "file": file, "checksum": checksum, **more}
 
 
+_SAMPLE = 64  # boundaries that a policy and its copy must score alike
+
+
+def check_storable(policy: Policy, graph: RegionGraph) -> None:
+    """Refuse a policy of another package that a session could not make again from its JSON.
+
+    A class that no entry point names is accepted: it is passed to `Session.open`.
+    """
+    if isinstance(policy, (LearnedPolicy, CallablePolicy)) or _is_ours(policy):
+        return
+    kind, name = type(policy).__name__, policy.name
+
+    def refuse(problem: str, remedy: str, cause: Exception | None = None) -> NoReturn:
+        raise InvalidInput(
+            f"A session cannot store the policy {name!r}: {problem}",
+            argument="policy",
+            remedy=remedy,
+        ) from cause
+
+    entry = policies.entry_name(type(policy))
+    if entry is not None and entry != name:
+        refuse(
+            f"the name of its class {kind} is {name!r}, and that of its entry point {entry!r}",
+            "give both the same name",
+        )
+    words = policy.to_json()
+    if not isinstance(words, dict) or words.get("kind") != name:
+        refuse(
+            f"{kind}.to_json must return a dict with 'kind': {name!r}, got {words!r:.80}",
+            "return the name of the policy as its kind, and its parameters",
+        )
+    for key, value in words.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            number = ", such as float(value)" if isinstance(value, np.generic) else ""
+            refuse(
+                f"{kind}.to_json returns {type(value).__module__}.{type(value).__name__} as "
+                f"{key!r}, which JSON has not",
+                f"return plain numbers, texts and lists{number}",
+                error,
+            )
+    if name not in policies:
+        return
+    if not hasattr(policies[name], "from_json"):
+        refuse(
+            f"{kind} has no from_json, by which it is made when the session is opened",
+            "write the class method from_json(cls, words)",
+        )
+    plain = json.loads(json.dumps(words))
+    try:
+        again = policies[name].from_json(plain)
+        rows = graph_of_pairs(graph, sample_of_pairs(graph, _SAMPLE))
+        one, other = (checked_scores(each, rows) for each in (policy, again))
+    except Exception as error:
+        refuse(
+            f"{kind}.from_json({plain!r:.80}) does not make it again: {error}",
+            "let from_json take what to_json returns",
+            error,
+        )
+    wrong = np.flatnonzero(~np.isclose(one, other, 1e-6, 1e-9))
+    if len(wrong):
+        k = int(wrong[0])
+        refuse(
+            f"made again from {plain!r:.80}, it scores a boundary {other[k]:.6g} instead of "
+            f"{one[k]:.6g}",
+            f"let {kind}.to_json return all parameters, and from_json read them",
+        )
+
+
+def _is_ours(policy: Policy) -> bool:
+    ours = type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return ours and not isinstance(policy, NamedFunction)
+
+
 def package_of(policy: Policy) -> str | None:
     """Return the package that a policy, or a feature that it reads, comes from; None for ours."""
     features = policy_features(policy)
@@ -61,13 +141,19 @@ def package_of(policy: Policy) -> str | None:
     for block in blocks:
         if (package := feature_blocks.package_of(block.name)) is not None:
             return package
-    ours = type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
-    return None if ours else policies.package_of(policy.name)
+    return None if _is_ours(policy) else policies.package_of(policy.name)
 
 
 def words_of(reference: Mapping[str, Any]) -> dict[str, Any]:
     """Return a reference as the policy itself gave it."""
-    return {key: value for key, value in reference.items() if key != _PACKAGE}
+    return {key: value for key, value in reference.items() if key not in (_PACKAGE, _VERSION)}
+
+
+def _version_of(package: str) -> dict[str, str]:
+    try:
+        return {_VERSION: metadata.version(package)}
+    except metadata.PackageNotFoundError:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -143,6 +229,8 @@ def recall(folder: Path, reference: Any) -> Policy:
                 argument="path",
                 remedy=error.remedy,
             ) from error
+        except Exception as error:  # of the code of another package
+            raise changed(folder, reference, f"its from_json raises {error!r}") from error
     if isinstance(kind, str) and kind != LearnedPolicy.name:
         raise _missing(folder, reference, f"{kind!r} is of a package that is not installed")
     name = reference.get("file") if kind == LearnedPolicy.name else None
@@ -163,6 +251,19 @@ def _missing(folder: Path, reference: Mapping[str, Any], why: str) -> PackageMis
         f"The policy of {folder} cannot be used: {why}",
         argument="path",
         remedy=INSTALL_PACKAGE if package is None else Install(package),
+    )
+
+
+def changed(folder: Path, reference: Mapping[str, Any], why: str) -> PackageMissing:
+    """Return the error of a policy whose code is not that with which the session was made."""
+    kind, package = reference.get("kind"), reference.get(_PACKAGE)
+    where = f" of the package {package}" if isinstance(package, str) else ""
+    version = reference.get(_VERSION)
+    older = f"version {version} of {package}" if isinstance(version, str) else "the code"
+    return PackageMissing(
+        f"The policy {kind!r}{where} is not that with which {folder} was made: {why}",
+        argument="path",
+        remedy=(f"install {older} with which it was made", "make a new session"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._registry import warn_caller
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
@@ -260,7 +261,10 @@ class Store:
             raise InvalidInput(
                 f"`graph` must be a RegionGraph, got {type(graph).__name__}",
                 argument="graph",
-                remedy="make one with region_graph(superpixels, cues)",
+                remedy="make one with RegionGraph.from_networkx(graph, superpixels=labels)"
+                if callable(getattr(graph, "adjacency", None))
+                else "make one with region_graph(superpixels, cues), or with "
+                "RegionGraph.from_edges(edges, weights, superpixels=labels)",
             )
         target = Path(check_path(path, "a new session, NAME.agglo"))
         create_folder(
@@ -378,6 +382,22 @@ class Store:
         except PackageMissing as error:
             self.data.use_policy(self._refuse_changes(self.manifest.policy, error))
 
+    def do_without_changed(self, check: Callable[[Policy], None]) -> None:
+        """If the code of a policy of another package has changed, refuse changes.
+
+        `check` compares the policy with merges of the session, and raises `InvalidInput`.
+        """
+        policy = self.data.policy
+        if not self.is_of_package(policy):
+            return
+        try:
+            check(policy)
+        except Exception as error:  # its code may raise anything
+            reference = self.manifest.policy
+            why = error.problem if isinstance(error, InvalidInput) else repr(error)
+            changed = policies.changed(self.path, reference, why)
+            self.data.use_policy(self._refuse_changes(reference, changed))
+
     def recall_or_do_without(self, reference: Mapping[str, Any]) -> Policy:
         """Return a policy; without its package, its place in a session that is read-only."""
         try:
@@ -392,14 +412,8 @@ class Store:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-            warnings.warn(
-                DataWarning(
-                    f"{error.problem}: the session is open read-only",
-                    argument="path",
-                    remedy=remedy,
-                ),
-                stacklevel=4,
-            )
+            problem = f"{error.problem}: the session is open read-only"
+            warn_caller(DataWarning(problem, argument="path", remedy=remedy))
         return policies.AbsentPolicy(reference, error.problem, remedy)
 
     def is_of_package(self, policy: Policy) -> bool:

@@ -95,7 +95,10 @@ class Photograph:
         return agglo.region_graph(superpixels, cues)
 
 
-_MAKERS = ("_oriented_energy.py", "_boundary_weights.py", "_half_discs.py", "_filter_bank.py")
+_MAKERS = (
+    "_oriented_energy.py", "_eigenvectors.py", "_boundary_weights.py", "_half_discs.py",
+    "_filter_bank.py",
+)  # fmt: skip
 
 
 def _at_corners(ucm: Any) -> OrientedCue:

@@ -20,6 +20,21 @@ class Weights(NamedTuple):
     factors: tuple[tuple[float, float, float], ...]
 
 
+class Whole(NamedTuple):
+    """A logistic regression on the logit of the discs and what the whole image says.
+
+    `local` is the factor of that logit, `parts` that of the third root of the gradients of
+    eigenvectors, `level` that of the logit that the strongest directions of a tenth of the pixels
+    exceed, which is taken to be within `levels`, the range of the images of the fit.
+    """
+
+    intercept: float
+    local: float
+    parts: float
+    level: float
+    levels: tuple[float, float]
+
+
 # fmt: off
 COLOUR = Weights(
     intercept=-7.278,
@@ -48,4 +63,18 @@ GREY = Weights(
         (-0.947, 0.247, -0.281),
         (0.822, 3.478, -0.675),
     ),
+)
+COLOUR_WHOLE = Whole(
+    intercept=-2.014,
+    local=1.017,
+    parts=0.943,
+    level=-0.672,
+    levels=(-2.51, -0.56),
+)
+GREY_WHOLE = Whole(
+    intercept=-2.454,
+    local=1.051,
+    parts=1.211,
+    level=-0.649,
+    levels=(-2.41, -0.50),
 )

@@ -3,8 +3,9 @@
 Strategy (after Martin et al. 2004 and Arbelaez et al. 2011): at each pixel a disc is divided by a
 line in each of eight directions. Where the histograms of the two halves differ, in brightness, in
 colour or in the words of a texture, there may be a boundary in that direction. A logistic
-regression combines discs of three sizes; its weights were fitted to annotated photographs
-(`scripts/fit_oriented_boundary.py`).
+regression combines discs of three sizes, and a second one adds what the whole image says: the
+gradients of its eigenvectors, and the strength of its strong boundaries. The weights were fitted to
+annotated photographs (`scripts/fit_oriented_boundary.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.superpixels._boundary_cue import Picture, to_channels
-from napari_agglo.superpixels._boundary_weights import COLOUR, GREY
+from napari_agglo.superpixels._boundary_weights import (
+    COLOUR,
+    COLOUR_WHOLE,
+    GREY,
+    GREY_WHOLE,
+    Weights,
+    Whole,
+)
+from napari_agglo.superpixels._eigenvectors import spectral_gradients
 from napari_agglo.superpixels._filter_bank import fit_words, mr8, nearest_words, normalised
 from napari_agglo.superpixels._half_discs import disc_gradient, half_discs
 from napari_agglo.volumes import OrientedMap, require_memory, unwrap, voxel_size_of
@@ -37,6 +46,9 @@ _ALONG, _ACROSS = 4.0, 1.5  # widths of the smoothing along a line and across it
 # Added to the logit of the probability, so that a boundary of 5 % has the value 0.5: boundaries are
 # rare, and of 256 levels few would be left for the weak ones, whose means decide most merges.
 _LIFT = 3.0
+# Quantile of the strongest directions of an image, by which its boundaries are compared; the best
+# covering of seven levels in held-out training images, if not the best VI (docs/photographs.md).
+_STRONG = 0.9
 _BYTES = 80  # for each pixel: two stacks of eight directions of float32, the result and the words
 _THREADS = 2
 
@@ -96,20 +108,23 @@ def oriented_boundary(
     values = to_channels(picture.slab(0, shape[0]), limits, True)
     if len(values) not in (1, 3):  # channels that are no colours
         values = values.mean(axis=0, keepdims=True)
-    weights = COLOUR if len(values) == 3 else GREY
-    energy = np.full((DIRECTIONS, *shape), np.float32(weights.intercept + _LIFT))
-    for k, planes in enumerate(gradients(values, part_of(progress, 0.0, 0.9))):
-        own, mean, across = (np.float32(w) for w in weights.factors[k])
-        roots = np.sqrt(planes)
-        energy += own * roots
-        energy += across * np.roll(roots, -DIRECTIONS // 2, axis=0)
-        energy += mean * np.sqrt(planes.mean(axis=0))
+    colours = len(values) == 3
+    weights = COLOUR if colours else GREY
+    energy = np.full((DIRECTIONS, *shape), np.float32(weights.intercept))
+    for k, planes in enumerate(gradients(values, part_of(progress, 0.0, 0.8))):
+        add_gradient(energy, planes, weights, k)
+    for k in range(DIRECTIONS):
+        report(progress, "smoothing", 80 + k, 100)
+        energy[k] = along_lines(energy[k], k / DIRECTIONS)
+    report(progress, "eigenvectors", 88, 100)
+    parts, level = of_the_whole(energy)
+    whole = COLOUR_WHOLE if colours else GREY_WHOLE
     channels = np.empty(energy.shape, np.uint8)
     for k in range(DIRECTIONS):
-        report(progress, "smoothing", 90 + k, 100)
-        likely = 1.0 / (1.0 + np.exp(-_along_lines(energy[k], k / DIRECTIONS)))
+        report(progress, "eigenvectors", 92 + k, 100)
+        likely = _probability(_combined(energy[k], parts[k], level, whole))
         channels[k] = np.floor(255.0 * likely + 0.5)
-    report(progress, "smoothing", 100, 100)
+    report(progress, "eigenvectors", 100, 100)
     spacing, unit = voxel_size_of(image, "image")
     if spacing is not None and len(spacing) == 3:
         spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
@@ -145,6 +160,35 @@ def gradients(values: Floats, progress: ProgressCallback | None = None) -> Itera
                 yield out
 
 
+def add_gradient(energy: Floats, planes: Floats, weights: Weights, number: int) -> None:
+    """Add a gradient, by its number, to the logits of the boundary of each direction."""
+    own, mean, across = (np.float32(w) for w in weights.factors[number])
+    roots = np.sqrt(planes)
+    energy += own * roots
+    energy += across * np.roll(roots, -DIRECTIONS // 2, axis=0)
+    energy += mean * np.sqrt(planes.mean(axis=0))
+
+
+def of_the_whole(energy: Floats) -> tuple[Floats, float]:
+    """Return the gradients of eigenvectors, and the logit that a tenth of the pixels exceed."""
+    strongest = energy.max(axis=0)
+    parts = np.cbrt(spectral_gradients(_probability(strongest), DIRECTIONS))
+    return parts, float(np.quantile(strongest, _STRONG))
+
+
+def _probability(logit: Floats) -> Floats:
+    likely: Floats = 1.0 / (1.0 + np.exp(-(logit + np.float32(_LIFT))))
+    return likely
+
+
+def _combined(local: Floats, parts: Floats, level: float, whole: Whole) -> Floats:
+    """Return the logit of one direction, from that of the discs and what the whole image says."""
+    common = whole.intercept + whole.level * min(max(level, whole.levels[0]), whole.levels[1])
+    logit: Floats = np.float32(whole.local) * local
+    logit += np.float32(whole.parts) * parts + np.float32(common)
+    return logit
+
+
 def _binned(values: Floats, low: float, high: float) -> NDArray[np.uint8]:
     bins = np.floor((values - np.float32(low)) * np.float32(_BINS / (high - low)))
     whole: NDArray[np.uint8] = np.clip(bins, 0, _BINS - 1).astype(np.uint8)
@@ -162,7 +206,7 @@ def _gradient(
     disc_gradient(padded, runs, n_words, reach, scale, counts, wide, terms, out)
 
 
-def _along_lines(plane: Floats, turn: float) -> Floats:
+def along_lines(plane: Floats, turn: float) -> Floats:
     """Smooth a plane along lines of one direction, and less across them."""
     from scipy import signal
 

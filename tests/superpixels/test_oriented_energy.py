@@ -1,4 +1,4 @@
-"""Oriented boundary maps of photographs: filters and discs against slow twins, and refusals."""
+"""Oriented boundary maps of photographs: filters, discs, likenesses by slow twins; refusals."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from scipy import ndimage
 
 import napari_agglo as agglo
 from napari_agglo.superpixels import textons
+from napari_agglo.superpixels._eigenvectors import likenesses, spectral_gradients
 from napari_agglo.superpixels._filter_bank import mr8, mr8_filters
 from napari_agglo.superpixels._half_discs import disc_gradient, half_discs
 from napari_agglo.volumes import OrientedMap
@@ -171,3 +172,69 @@ def test_channels_first_have_a_way_in(make):
     with refuses("image", "channel_axis=0"):
         make(image)
     make(image, channel_axis=0)
+
+
+@given(seed=st.integers(0, 99), height=st.integers(1, 9), width=st.integers(2, 9))
+@examples(20)
+def test_likenesses_are_those_of_a_loop_over_lines(seed, height, width):
+    strength = np.random.default_rng(seed).random((height, width)).astype(np.float32)
+    found = likenesses(strength).toarray().reshape(height, width, height, width)
+    for a, b, c, d in np.ndindex(found.shape):
+        if (a, b) > (c, d):
+            a, b, c, d = c, d, a, b  # a line goes downwards
+        steps = max(c - a, abs(d - b))
+        if steps == 0:
+            expected = 1.0
+        elif math.hypot(c - a, d - b) > 5:
+            expected = 0.0
+        else:
+            line = [
+                strength[a + round((c - a) * k / steps), b + round((d - b) * k / steps)]
+                for k in range(steps + 1)
+            ]
+            expected = math.exp(-max(line) / 0.3)
+        assert found[a, b, c, d] == pytest.approx(expected, rel=1e-5)
+        assert found[c, d, a, b] == pytest.approx(expected, rel=1e-5)
+
+
+def wall_and_stub():
+    """Return a wall from top to bottom, and a line of the same strength that ends."""
+    strength = np.zeros((120, 160), np.float32)
+    strength[:, 80] = strength[60, 110:140] = 1.0
+    return strength
+
+
+def test_a_border_of_two_parts_is_stronger_than_a_line_within_one():
+    strength = wall_and_stub()
+    found = spectral_gradients(strength, 8)
+    assert found.shape == (8, 120, 160)
+    assert found.dtype == np.float32
+    wall, stub = found[4, 20:100, 80].mean(), found[0, 60, 115:135].mean()
+    assert strength[60, 80] == strength[60, 120]
+    assert wall > 2 * stub
+    assert wall > 3 * found[4, :, 20:40].mean()
+
+
+def test_the_direction_of_a_border_is_that_of_a_map():
+    strength = wall_and_stub()
+    assert spectral_gradients(strength, 8)[:, 20:50, 80].mean(axis=1).argmax() == 4  # upright
+    assert spectral_gradients(strength.T.copy(), 8)[:, 80, 20:50].mean(axis=1).argmax() == 0
+
+
+def test_the_same_image_has_the_same_gradients():
+    strength = np.random.default_rng(0).random((140, 150)).astype(np.float32)
+    first = spectral_gradients(strength, 8)
+    np.testing.assert_array_equal(first, spectral_gradients(strength.copy(), 8))
+
+
+@pytest.mark.parametrize("shape", [(1, 400), (2, 2), (7, 9), (4, 90), (33, 41)])
+def test_images_of_any_shape_have_gradients(shape):
+    strength = np.random.default_rng(0).random(shape).astype(np.float32)
+    found = spectral_gradients(strength, 4)
+    assert found.shape == (4, *shape)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_an_image_without_any_difference_has_finite_gradients(value):
+    assert np.isfinite(spectral_gradients(np.full((150, 150), value, np.float32), 8)).all()

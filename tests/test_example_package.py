@@ -213,3 +213,38 @@ def test_a_feature_block(outside):
         "print(again.features.names[-1], agglo.agglomerate(graph, again).n_merges)\n"
     )
     assert outside(program) == "sizes/ratio 24\n"
+
+
+def test_a_function_named_by_an_entry_point_is_a_policy(outside):
+    program = GRAPH + (
+        "from agglo_example.policies import by_area\n"
+        'tree = agglo.agglomerate(graph, "area")\n'
+        "assert (tree.priorities == agglo.agglomerate(graph, by_area).priorities).all()\n"
+        'agglo.Session.create("f.agglo", graph, "area").close()\n'
+        'with agglo.Session.open("f.agglo") as session:\n'
+        "    print(session.policy.name, session.read_only)\n"
+    )
+    assert outside(program) == "area False\n"
+
+
+def test_a_way_to_choose_segments(outside):
+    program = GRAPH + (
+        "from napari_agglo.partition import build_tree\n"
+        'tree = build_tree(graph, "mean", "squared", power=3.0)\n'
+        "print((tree.priorities == agglo.agglomerate(graph).priorities ** 3).all())\n"
+        'np.save("labels.npy", labels); np.save("cue.npy", cue)\n'
+        'segment = ["segment", "--superpixels", "labels.npy", "--cues", "boundary=cue.npy", "-q"]\n'
+        'assert main([*segment, "-o", "squared.npy", "--method", "squared"]) == 0\n'
+    )
+    assert outside(program) == "True\n"
+
+
+def test_plugins_are_listed(outside):
+    words = json.loads(outside("from napari_agglo.cli import main; main(['plugins', '--json'])"))
+    names = {(one["group"].partition(".")[2], one["name"]) for one in words["plugins"]}
+    assert names >= {
+        ("policies", "cautious"), ("policies", "area"), ("features", "sizes"),
+        ("exports", "sizes"), ("cuts", "nearest"), ("partitions", "squared"),
+    }  # fmt: skip
+    example = [one for one in words["plugins"] if one["package"] == "agglo-example"]
+    assert [one["problem"] for one in example] == [""] * 6

@@ -13,7 +13,7 @@ from typing import Any
 from napari_agglo.errors import InvalidInput, did_you_mean
 
 Range = tuple[float, float]
-_POLICY = "POLICY.npz|mean|'oriented mean'|random|MODULE:FUNCTION"
+_POLICY = "POLICY.npz|mean|'oriented mean'|random|NAME|MODULE:FUNCTION"
 _GOLD = "0 is not annotated; several of one image: errors are means over them"
 
 
@@ -453,7 +453,7 @@ def add_pipeline(parser: argparse.ArgumentParser, *, required: bool = True) -> N
     add_graph(parser, required=required)
     text = (
         "order of the merges: a policy that `napari-agglo train` wrote, one that needs no "
-        "training, or a Python function"
+        "training, one of another package, which `napari-agglo plugins` lists, or a Python function"
     )
     add_value(parser, "--policy", _POLICY, text, default="mean")
     _add_policy_options(parser)
@@ -472,12 +472,23 @@ def _add_policy_options(parser: argparse.ArgumentParser) -> None:
     text = (
         "choice of the segments: `threshold`; `adaptive`, a threshold for each branch; `multicut` "
         "of the boundaries between superpixels; `mutex`, the mutex watershed, by long-range "
-        "affinities if there are any (both with bioimage-cpp); the last three at 0.5 "
-        "(default: threshold)"
+        "affinities if there are any (both with bioimage-cpp); the last three at 0.5; or a method "
+        "of another package, which `napari-agglo plugins` lists (default: threshold)"
     )
-    add_value(parser, "--method", "NAME", text)
+    add_value(parser, "--method", "NAME", text, type=_method)
     text = "cut more boundaries in a multicut, if above 0.5, or fewer (default: 0.5)"
     add_value(parser, "--beta", "B", text, type=float)
+
+
+def _method(text: str) -> str:
+    """Read the name of a method, before any file is read."""
+    from napari_agglo.partition import METHODS
+
+    try:
+        _ = METHODS[text]
+    except InvalidInput as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def policy_names(given: Sequence[str]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from napari_agglo.cli._commands import (
     movie,
     oversegment,
     pixels,
+    plugins,
     report,
     sample,
     segment,
@@ -39,7 +40,7 @@ from napari_agglo.errors import DataWarning, InvalidInput, did_you_mean
 
 COMMANDS = (
     demo, sample, cue, pixels, oversegment, train, segment, evaluate, curve, report, movie,
-    mapping, session, export, blocks, warm, completion,
+    mapping, session, export, blocks, plugins, warm, completion,
 )  # fmt: skip
 # Commands whose result gets a record of its provenance; `pixels` and `blocks` have it in their own.
 RECORDED = (

@@ -14,7 +14,7 @@ from napari_agglo.cli import main
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
     "demo", "sample", "cue", "pixels", "oversegment", "train", "segment", "evaluate", "curve",
-    "report", "movie", "mapping", "session", "export", "blocks", "warm", "completion",
+    "report", "movie", "mapping", "session", "export", "blocks", "plugins", "warm", "completion",
 ]  # fmt: skip
 
 

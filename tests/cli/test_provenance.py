@@ -57,7 +57,8 @@ def test_none_is_written_if_not_wanted_or_not_done(here):
 
 # Commands that write nothing, or whose output is itself the record.
 WITHOUT = {
-    "warm", "completion", "blocks plan", "blocks status", "session info", "session recover",
+    "plugins", "warm", "completion", "blocks plan", "blocks status", "session info",
+    "session recover",
 }  # fmt: skip
 
 

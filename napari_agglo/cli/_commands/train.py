@@ -83,7 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "examples to learn from"
     add_choice(parser, "--strategy", text, "agglo", "flat", "lash", "mixed")
     add_value(parser, "--epochs", "N", "epochs of agglomeration", type=int, default=5)
-    text = "features to learn from, and feature blocks of other packages"
+    text = "features to learn from, and feature blocks of other packages, which `napari-agglo "
+    text += "plugins` lists"
     add_value(
         parser, "--preset", "shape|stack|em|minimal|natural|angles[+BLOCK]", text, default="shape"
     )

@@ -15,6 +15,15 @@ from napari_agglo.graph import copy_pair
 
 
 @inlined
+def forget_columns(node: Any, edge: Any, seen: Any, versions: Any) -> None:
+    """Note that the row of a region or of a boundary has changed, if there are further blocks."""
+    if node >= 0 and versions.size > 0:
+        versions[node] += 1
+    if edge >= 0 and seen.shape[0] > 0:
+        seen[edge, 0] = -1
+
+
+@inlined
 def _is_known(edge: Any, u: Any, v: Any, seen: Any, versions: Any) -> Any:
     """Return whether the columns of further blocks are those of the present rows.
 

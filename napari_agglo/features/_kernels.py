@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.shared import call_kernel, kernel_address
-from napari_agglo.features._block_calls import ask_blocks
+from napari_agglo.features._block_calls import ask_blocks, forget_columns
 from napari_agglo.graph import HullLists, union_area
 
 # Places in `FeatureState.layout`. The last three are the options of the preset.
@@ -495,10 +495,9 @@ def fill_row(node: Any, edge: Any, features: FeatureState) -> None:
         layout, quantiles = features.layout, features.quantiles
         blocks = features.edge_block
         _fill_block(features.boundaries, edge, layout[NDIM], -1, layout, quantiles, blocks)
-        features.seen[edge : edge + 1, 0] = -1  # empty without further blocks, as are versions
     if node >= 0:
         _fill_region(node, features)
-        features.versions[node : node + 1] += 1
+    forget_columns(node, edge, features.seen, features.versions)
 
 
 @kernel

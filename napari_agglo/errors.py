@@ -418,13 +418,15 @@ def nearest_choice(value: object, choices: Iterable[object]) -> str | None:
     >>> nearest_choice("Aglo", ["flat", "agglo", "lash"])
     'agglo'
     >>> nearest_choice("watershed", ["flat", "agglo", "lash"])
+    >>> nearest_choice("--adapt", ["--dams", "--policy"])
     """
     from difflib import get_close_matches
 
     if not isinstance(value, str):
         return None
-    spelt = {one.lower(): one for one in choices if isinstance(one, str)}
-    found = get_close_matches(value.lower(), spelt, 1)
+    # without the dashes of options, which are alike in all of them
+    spelt = {one.lower().lstrip("-"): one for one in choices if isinstance(one, str)}
+    found = get_close_matches(value.lower().lstrip("-"), spelt, 1)
     return spelt[found[0]] if found else None
 
 

@@ -22,14 +22,6 @@ def add_gold(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gold", nargs="+", action="extend", metavar="FILE", help=_GOLD)
 
 
-def add_gold_once_each(parser: argparse.ArgumentParser) -> None:
-    """Add ``--gold`` beside a positional file: it takes one file, and may come again."""
-    parser.add_argument(
-        "--gold", required=True, action="append", metavar="FILE",
-        help=f"{_GOLD} (--gold A --gold B)",
-    )  # fmt: skip
-
-
 def add_value(
     parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **options: Any
 ) -> None:
@@ -466,8 +458,7 @@ def add_policies(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _add_policy_options(parser: argparse.ArgumentParser) -> None:
-    text = "invert or stretch cues whose values differ from those of the training of the policy"
-    parser.add_argument("--adapt", action="store_true", help=f"{text}; a warning names them")
+    add_adapt(parser)
     add_value(parser, "--seed", "N", "seed of the random policy", type=int, default=0)
     text = (
         "choice of the segments: `threshold`; `adaptive`, a threshold for each branch; `multicut` "
@@ -478,6 +469,12 @@ def _add_policy_options(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--method", "NAME", text, type=_method)
     text = "cut more boundaries in a multicut, if above 0.5, or fewer (default: 0.5)"
     add_value(parser, "--beta", "B", text, type=float)
+
+
+def add_adapt(parser: argparse.ArgumentParser) -> None:
+    """Add ``--adapt``."""
+    text = "invert or stretch cues whose values differ from those of the training of the policy"
+    parser.add_argument("--adapt", action="store_true", help=f"{text}; a warning names them")
 
 
 def _method(text: str) -> str:

@@ -261,6 +261,16 @@ def check_folder_output(option: str, text: str) -> None:
     _check_parent(option, text, path / "any" if path.is_dir() else path)
 
 
+def refuse_existing(session: str) -> None:
+    """Refuse the folder of a new session that exists, before the work."""
+    if os.path.lexists(session):
+        raise InvalidInput(
+            f"{session} exists already",
+            argument="path",
+            remedy="choose another name for the new session, or work on this one",
+        )
+
+
 def refusal(option: str, text: str, problem: str, remedy: str) -> InvalidInput:
     """Return the error that refuses what an option says."""
     return InvalidInput(f"{option} {text}: {problem}", argument=option, remedy=remedy)

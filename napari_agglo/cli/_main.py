@@ -48,7 +48,10 @@ RECORDED = (
     mapping,
 )  # fmt: skip
 # Arguments of the library that have another name on the command line.
-_RENAMED = {"ranges": "range", "value_range": "range", "path": "output", "images": "image"}
+_RENAMED = {
+    "ranges": "range", "value_range": "range", "path": "output", "images": "image",
+    "adapt_cues": "adapt",
+}  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):
@@ -119,9 +122,25 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
             meant = did_you_mean(rest[0].partition("=")[0], known)
             arguments.parser.error(f"unrecognized arguments: {' '.join(rest)}{meant}{quoted}")
     except InvalidInput as error:
+        if "are required" in error.problem and (unknown := _unknown_options(words)):
+            raise InvalidInput(f"{error.problem}; {unknown}") from None
         hint = evaluate.hint(words[1:]) if words[:1] == [evaluate.NAME] else ""
         raise InvalidInput(f"{hint}{error}") from None
     return arguments
+
+
+def _unknown_options(words: Sequence[str]) -> str:
+    """Return a text that names the options that a command does not have, or no text."""
+    parser: argparse.ArgumentParser = make_parser()
+    for word in words:
+        nested = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+        if not nested or word not in nested[0].choices:
+            break
+        parser = nested[0].choices[word]
+    known = [name for action in parser._actions for name in action.option_strings]
+    given = (word.partition("=")[0] for word in words if word.startswith("--") and len(word) > 2)
+    wrong = [f"{one}{did_you_mean(one, known)}" for one in given if one not in known]
+    return f"unrecognized arguments: {', '.join(wrong)}" if wrong else ""
 
 
 def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
@@ -131,6 +150,7 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
         name = "-o" if action.dest == "output" else (action.option_strings or [""])[-1]
         options[action.dest] = name or str(action.metavar)
     renamed = {name: options[own] for name, own in _RENAMED.items() if own in options}
+    renamed.setdefault("adapt_cues", "with adapt_cues in Python")
     return {**options, **renamed, "source": "FILE"}
 
 

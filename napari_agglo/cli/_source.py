@@ -165,7 +165,7 @@ class FileSource:
                 text, self._cues, self._affinities is not None, self._oriented is not None
             )
             policy = as_policy(policy, self._arguments.seed)
-            graph = self._adapted(self.graph(progress, cues, bins), policy, progress)
+            graph = self.adapted(self.graph(progress, cues, bins), policy, progress)
             trees[name] = build_tree(graph, policy, method, progress=progress, **options)
             if is_training_data(policy, graph):
                 self.trained_here.add(name)
@@ -173,7 +173,7 @@ class FileSource:
                 self.records[name] = record
         return trees
 
-    def _adapted(
+    def adapted(
         self, graph: RegionGraph, policy: Policy, progress: ProgressCallback | None
     ) -> RegionGraph:
         """Print how the data differ from those of the training; adapt the cues if asked to."""
@@ -181,13 +181,14 @@ class FileSource:
         from napari_agglo.policy import adapt_cues, data_differences
 
         differences = data_differences(policy, graph)
+        adapted = [one.cue for one in differences if one.cue and self._arguments.adapt]
         for one in differences:
-            self._console.note(f"warning: {one}")
-        if not self._arguments.adapt or not any(one.cue for one in differences):
+            if one.cue not in adapted:
+                self._console.warn(str(one))
+        if not adapted:
             return graph
         cues = adapt_cues(policy, graph)
-        names = ", ".join(one.cue for one in differences if one.cue)
-        self._console.note(f"adapted to the training: {names}")
+        self._console.note(f"adapted to the training: {', '.join(adapted)}")
         return region_graph(
             self.volumes["superpixels"],
             cues,
@@ -314,13 +315,18 @@ class SessionSource:
         if self._gold_files:
             volumes = open_inputs(self._console, self._gold_files).volumes
             return load_golds(volumes, self.session.graph.superpixels.image, "superpixels")
-        if self.session.errors.gold is None:
-            raise InvalidInput(
-                f"{self.session.path} has no gold standard of its own",
-                argument="gold",
-                remedy=SetOption("gold"),
-            )
-        return [self.session.errors.gold]
+        return [own_gold(self.session)]
+
+
+def own_gold(session: Session) -> NDArray[Any]:
+    """Return the gold standard that a session has."""
+    if session.errors.gold is None:
+        raise InvalidInput(
+            f"{session.path} has no gold standard of its own",
+            argument="gold",
+            remedy=SetOption("gold"),
+        )
+    return session.errors.gold
 
 
 def add_session(parser: argparse.ArgumentParser, text: str) -> None:
@@ -356,7 +362,7 @@ def input_files(arguments: argparse.Namespace, *needed: str) -> dict[str, str]:
     `needed` are options that are required, besides superpixels and cues, where there is no session.
     """
     if arguments.session is None:
-        _check_threshold(arguments)
+        check_threshold(arguments)
         evidence = arguments.affinities or arguments.oriented
         required = ("--superpixels", *(() if evidence else ("--cues",)), *needed)
         missing = [name for name in required if not getattr(arguments, name[2:])]
@@ -422,7 +428,7 @@ def _session_function(arguments: argparse.Namespace) -> str | None:
     return str(texts[0])
 
 
-def _check_threshold(arguments: argparse.Namespace) -> None:
+def check_threshold(arguments: argparse.Namespace) -> None:
     """Refuse a threshold that does not fit a policy of the command."""
     threshold, given = getattr(arguments, "threshold", None), arguments.policy or "mean"
     if threshold is None or 0 <= threshold <= 1:  # which fits any

@@ -18,7 +18,8 @@ from napari_agglo._progress import (
     WorkClock,
     part_of,
 )
-from napari_agglo.cli._messages import describe, option_of
+from napari_agglo.cli._messages import describe, option_of, render
+from napari_agglo.errors import DataWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ Stages = Sequence[tuple[str, float]]
 GRAPH: Stages = (("reading superpixels", 1), ("numbering", 2), ("reading", 1), ("graph", 6))
 TREE: Stages = (("agglomerate", 6),)
 WRITE: Stages = (("writing", 2),)
-SESSION: Stages = (("reading the session", 2), ("repair", 2))
+SESSION: Stages = (("reading the session", 2), ("replaying edits", 2))
 
 
 class Console:
@@ -70,6 +71,10 @@ class Console:
     def note(self, message: str) -> None:
         """Print one line to stderr."""
         print(f"napari-agglo: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+    def warn(self, message: str) -> None:
+        """Print a warning to stderr, with options in place of arguments of the library."""
+        self.note(f"warning: {render(DataWarning(message), self.files, self.options)}")
 
     def fail(self, error: Exception, image: str = "") -> int:
         """Print the message of an error, of one `image` among many, and return the exit status."""

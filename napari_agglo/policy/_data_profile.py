@@ -211,7 +211,7 @@ def _flipped(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 def _cue_difference(
     name: str, was: Mapping[str, Any], now: Mapping[str, Any], contrasts: bool
 ) -> list[DataDifference]:
-    adapt = "adapt the cues (`adapt_cues`, --adapt) or choose another map"
+    adapt = "adapt the cues (`adapt_cues`) or choose another map"
     before, after = was["boundary"] - was["inside"], now["boundary"] - now["inside"]
     shift = _distance(was["histogram"], now["histogram"])
     flipped = _distance(was["histogram"], now["histogram"][::-1])

@@ -134,6 +134,7 @@ def check_cues(
             total.add(quantise(slab.reshape(-1), gate.limits, values[row, start:stop]), start)
             report(progress, f"reading {name}", stop, values.shape[1])
         gate.refuse(total, shape, nan)
+        gate.warn_if_narrow(values[row], arrays[name].dtype)
     for row, plane in enumerate(planes, start=len(plain)):
         values[row] = plane.reshape(-1)
     limits = (gates[n].limits if n in gates else cue.limits for n, cue in named.items())

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.errors import ConvertTo, InvalidInput, Remedy, SetOption, check_choice
+from napari_agglo.errors import (
+    ConvertTo,
+    DataWarning,
+    InvalidInput,
+    Remedy,
+    SetOption,
+    check_choice,
+)
 
 OVERSHOOT = 1e-6  # of the range: rounding errors of probabilities are clipped, not refused
 _BLOCK = 8192
@@ -175,6 +184,8 @@ def _quantise(
 
 
 Range = tuple[float, float]
+_NARROW = 8  # of 256 levels, about 3 %
+_ENOUGH = 1000  # values that tell how wide a map is
 
 
 @dataclass(frozen=True)
@@ -304,6 +315,29 @@ class ValueGate:
             raise InvalidInput(problem, argument=self.name, remedy=remedy)
         limits = min(0, math.floor(faults.lowest)), max(1, math.ceil(faults.highest))
         raise InvalidInput(problem, argument=self.name, remedy=self.declare(limits))
+
+    def warn_if_narrow(self, levels: NDArray[np.uint8], dtype: Any) -> None:
+        """Warn of a declared range of which the values, as bytes, fill a few percent.
+
+        A map with the same value everywhere says nothing of its range, and few values little.
+        """
+        if not self.declared or levels.size < _ENOUGH:
+            return
+        spread = int(levels.max()) - int(levels.min())
+        if not 0 < spread < _NARROW:
+            return
+        byte = np.dtype(dtype).itemsize == 1 and max(self.limits) > 255
+        remedy = self.declarations(255) if byte else self.declare(None, "as wide as its values")
+        warnings.warn(
+            DataWarning(
+                f"The values of `{self.name}` fill {100 * spread / 255:.1g} % of the range "
+                f"{self.limits[0]:g} to {self.limits[1]:g} that is declared for them, so that "
+                "boundaries hardly differ",
+                argument=self.name,
+                remedy=remedy,
+            ),
+            stacklevel=4,
+        )
 
 
 def check_range(pair: Any, option: str) -> Range:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from refusals import refuses
 
-from napari_agglo.errors import InvalidInput, SetOption
+from napari_agglo.errors import InvalidInput, SetOption, alternatives
 from napari_agglo.volumes import Volume, _volume, check_cues
 from napari_agglo.volumes import _values as quantise_module
 
@@ -212,3 +213,16 @@ def test_wide_integers_within_their_declared_range_are_values(dtype):
         "cues['boundary']", SetOption("ranges", None, "boundary", "as wide as its values")
     ):
         check_cues(values * dtype(2), (3,), (0, 255))
+
+
+@pytest.mark.parametrize(
+    ("top", "limits", "told"),
+    [(255, (0, 65535), True), (255, (0, 255), False), (200, (255, 0), False), (0, (0, 255), False)],
+)
+def test_a_range_of_which_values_fill_little_is_named(top, limits, told):
+    cue = np.linspace(0, top, 2000).astype(np.uint8)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        check_cues({"membrane": cue}, cue.shape, ranges=limits)
+    assert [str(one.message.argument) for one in caught] == ["cues['membrane']"] * told
+    if told:
+        assert SetOption("ranges", (0, 255), "membrane") in alternatives(caught[0].message.remedy)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from napari_agglo.cli._arguments import (
-    add_gold_once_each,
+    add_gold,
     add_json,
     add_spacing,
     add_value,
@@ -16,7 +16,7 @@ from napari_agglo.cli._arguments import (
 )
 from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
-from napari_agglo.cli._source import add_session_options, is_session, open_session
+from napari_agglo.cli._source import add_session_options, is_session, open_session, own_gold
 from napari_agglo.cli._terminal import SESSION, Console, table
 from napari_agglo.errors import InvalidInput, check_whole
 
@@ -42,8 +42,8 @@ _WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_seg
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     text = "label image, or a session, NAME.agglo, at its last threshold"
-    add_value(parser, "labels", "LABELS", text)
-    add_gold_once_each(parser)
+    add_value(parser, "labels", "LABELS", text, nargs="?")
+    add_gold(parser)
     parser.add_argument("--ignore-labels", action="store_true", help="leave out label 0 too")
     text = "overlaps of fewer voxels need no edit; other measures count all"
     add_value(parser, "--min-overlap", "N", text, type=int, default=1)
@@ -72,6 +72,9 @@ def hint(words: Sequence[str]) -> str:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Print the errors."""
     check_whole("min_overlap", arguments.min_overlap, 1)
+    _take_labels(arguments)
+    if not arguments.gold and (arguments.each or not is_session(arguments.labels)):
+        arguments.parser.error("the following arguments are required: --gold")
     files = {"labels": arguments.labels} | gold_files(arguments.gold)
     output = arguments.breakdown
     if not arguments.each:
@@ -135,7 +138,11 @@ def _errors(
     console.files |= files
     of_session = is_session(files["labels"])
     on_disk = {n: f for n, f in files.items() if not (of_session and n == "labels")}
-    volumes = dict(open_inputs(console, on_disk, arguments.spacing, arguments.unit).volumes)
+    volumes: dict[str, Any] = dict(
+        open_inputs(console, on_disk, arguments.spacing, arguments.unit).volumes
+    )
+    if not of_session:
+        _check_golds(volumes)
     skip = arguments.ignore_labels
     rows = []
     golds = [*_LABELS, ("overlap", 1)] * (len(files) - 1)
@@ -143,6 +150,8 @@ def _errors(
     with console.progress([*stages, *(_BREAKDOWN if output else ())]) as progress:
         if of_session:
             with open_session(arguments, console, files["labels"], progress) as session:
+                if not volumes:
+                    volumes["gold"] = own_gold(session)
                 labels = dense_labels(session.labels(), "labels", progress=progress)
         else:
             labels = dense_labels(volumes.pop("labels"), "labels", progress=progress)
@@ -167,6 +176,26 @@ def _errors(
     if len(rows) == 1:
         return {n: int(rows[0][n]) if n in _WHOLE else float(rows[0][n]) for n in order}
     return mean_row({str(k): {n: float(row[n]) for n in order} for k, row in enumerate(rows)})
+
+
+def _take_labels(arguments: argparse.Namespace) -> None:
+    """Take the labels from the end of ``--gold A B LABELS``, where they look like one more gold."""
+    if arguments.labels is None and arguments.gold and len(arguments.gold) > 1:
+        arguments.labels = arguments.gold.pop()
+    if arguments.labels is None:
+        arguments.parser.error("the following arguments are required: LABELS")
+
+
+def _check_golds(volumes: Mapping[str, Any]) -> None:
+    """Refuse golds that the metadata of the files tell to be wrong, before anything is read."""
+    import numpy as np
+
+    from napari_agglo.volumes import check_labels, check_same_shape
+
+    for name, volume in volumes.items():
+        if name != "labels":
+            check_same_shape(volumes["labels"], volume, "labels", name)
+        check_labels(np.zeros((1,) * volume.ndim, volume.dtype), name)  # its type
 
 
 def _write_breakdown(path: Path, costs: Breakdown) -> None:

@@ -78,7 +78,7 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
             "superpixels": graph.n_regions,
             "boundaries": graph.n_boundaries,
             "cues": list(graph.cue_names),
-            "policy": repr(session.policy),
+            "policy": _policy_text(session.policy),
             "gold": session.errors.gold is not None,
             "threshold": plain_threshold(session.threshold),
             "segments": len(session.segments),
@@ -93,6 +93,7 @@ def run_info(arguments: argparse.Namespace, console: Console) -> None:
 
 def run_apply(arguments: argparse.Namespace, console: Console) -> None:
     """Make the edits of a table in a session."""
+    console.files["table"] = arguments.table
     with (
         console.progress([*SESSION, ("edits", 12)]) as progress,
         open_session(arguments, console, arguments.session, progress, read_only=False) as session,
@@ -112,6 +113,12 @@ def run_apply(arguments: argparse.Namespace, console: Console) -> None:
     )
     if done.not_applied:
         raise SomeFailed(f"{len(done.not_applied)} edits are not possible in this session", 1)
+
+
+def _policy_text(policy: Any) -> str:
+    """Return the policy in words: its name where its class says no more than an address."""
+    text = repr(policy)
+    return text if " object at 0x" not in text else f"{policy.name} ({type(policy).__module__})"
 
 
 def _plain(value: Any) -> str:

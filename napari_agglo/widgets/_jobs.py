@@ -362,13 +362,14 @@ class RunRow(QWidget):
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(6)
         self.progress = still_label(f"progress {job}")
-        for part in (self.bar, self.progress):  # so that nothing moves when a job begins or ends
-            policy = part.sizePolicy()
-            policy.setRetainSizeWhenHidden(True)
-            part.setSizePolicy(policy)
-        self.row = row(self.button, spacing=6)  # for buttons beside it
+        # Beside the button, so that nothing below moves when a job begins or ends.
+        self.beside = QWidget()
+        column(self.beside, self.progress, self.bar, spacing=1)
+        self.row = row(self.button, self.beside, spacing=6)
+        self.row.setStretch(0, 1)
+        self.row.setStretch(1, 2)
         self.failure = FailureLine(project, job)
-        column(self, self.row, self.bar, self.progress, self.failure)
+        column(self, self.row, self.failure)
         link(self._on_jobs, project.jobs.changed)
         self._follow()
 
@@ -402,8 +403,7 @@ class RunRow(QWidget):
             self.button.setEnabled(running or self._ready)
         tooltip = self._tooltip if self._ready else self._why_not or self._tooltip
         self.button.setToolTip("Cancel; nothing is changed" if running else tooltip)
-        self.bar.setVisible(running)
-        self.progress.setVisible(running)
+        self.beside.setVisible(running)
         if job is not None and job is not self._watched:
             self.bar.setValue(0)
             self.progress.setText(f"{job.title}…")

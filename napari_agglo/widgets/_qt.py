@@ -205,13 +205,27 @@ class StillLabel(QElidingLabel):
         super().setText(text or "")
         self.setToolTip(f"<qt>{escape(text)}</qt>" if text else "")
 
+    lines, padding = 1, 0  # rows of text, and pixels above and below them
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Follow the font of napari's style, which comes after the label is made."""
+        super().changeEvent(event)
+        self.reserve()
+
+    def reserve(self) -> None:
+        """Take the height of the lines."""
+        height = self.lines * self.fontMetrics().lineSpacing() + 2 * self.padding + 2
+        if height != self.maximumHeight():
+            self.setFixedHeight(height)
+
 
 def still_label(name: str, lines: int = 1, padding: int = 0) -> StillLabel:
     """Return a label for messages that come and go, of so many lines."""
     text = named(StillLabel(), name)
+    text.lines, text.padding = lines, padding
     text.setWordWrap(lines > 1)
     text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-    text.setFixedHeight(lines * text.fontMetrics().lineSpacing() + 2 * padding + 2)
+    text.reserve()
     text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     return text
 

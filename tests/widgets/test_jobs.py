@@ -230,6 +230,7 @@ def test_the_outcome_of_a_worker_is_dropped_when_its_signals_are_gone(qapp):
 def test_a_job_says_that_kernels_are_compiled(qapp):
     project = Project()
     line = RunRow(project, "a", "Run", "", lambda: None)
+    height = line.sizeHint().height()
     compiled, goes_on = threading.Event(), threading.Event()
 
     def work(progress):
@@ -241,6 +242,8 @@ def test_a_job_says_that_kernels_are_compiled(qapp):
 
     project.jobs.start("a", "A", work, lambda _: None)
     wait(lambda: line.progress.text() == "graph: compiling (first run only)")
+    assert line.beside.isVisibleTo(line)
+    assert line.sizeHint().height() <= height + 2, "what is below moves"
     compiled.set()
     wait(lambda: line.progress.text() == "graph, 99%")
     goes_on.set()

@@ -136,6 +136,7 @@ class Gestures:
         self._listening = False
         self._sight: Any = None  # the last line of sight of the mouse
         self.pointer = KeyPointer(scene.viewer)
+        scene.project.closing.connect(self.pointer.hide)
         self._keys = KeyBindings()
         self._seed_keys = False
         self.project.hierarchy_changed.connect(self._follow)

@@ -92,13 +92,13 @@ class KeyPointer(QObject):
     def hide(self) -> None:
         """Hide the pointer, and leave the arrow keys to napari."""
         self.active = False
-        with suppress(RuntimeError):  # the window is closed, and Qt has deleted the cross
-            self._give_way()
+        self._give_way()
 
     def _give_way(self) -> None:
-        if self.canvas is not None and self._cross is not None:
-            self.canvas.removeEventFilter(self)
-            self._cross.hide()
+        with suppress(RuntimeError):  # the window is closed, and Qt has deleted the cross
+            if self.canvas is not None and self._cross is not None:
+                self.canvas.removeEventFilter(self)
+                self._cross.hide()
 
     def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:
         """Move by arrow keys with Shift, go back by Escape with Shift; give way to the mouse."""

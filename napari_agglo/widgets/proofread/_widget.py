@@ -11,7 +11,15 @@ from superqt.utils import signals_blocked
 
 from napari_agglo.widgets._jobs import FailureLine
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import check_box, column, link, per_viewer, still_label, tab_widget
+from napari_agglo.widgets._qt import (
+    check_box,
+    column,
+    link,
+    per_viewer,
+    row,
+    still_label,
+    tab_widget,
+)
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.hierarchy._save_segments import Export
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
@@ -45,7 +53,7 @@ class ProofreadWidget(StepWidget):
         self.proofreader = per_viewer(self.viewer, Proofreader)
         self.strip = still_label("mode", padding=5)  # the current mode of the canvas
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message = still_label("message", lines=3)  # the result of the last click or key
+        self.message = still_label("message", lines=2)  # the result of the last click or key
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
         self.isolate = check_box(
@@ -76,7 +84,9 @@ class ProofreadWidget(StepWidget):
         self.export = Export(self.project, self.scene, merges=False)
         shown = (self.scores, self.export, self.isolate, self.in_3d, self.tabs)
         self.session_parts = (self.strip, self.message, *shown)
-        parts = (self.export, self.scores, self.isolate, self.in_3d, self.shapes, self.tabs)
+        boxes = QWidget()
+        boxes.setLayout(row(self.isolate, self.in_3d))
+        parts = (self.export, self.scores, boxes, self.shapes, self.tabs)
         self.add(self.strip, self.message, self.bar, *parts)
         for keys, action in (
             ("Ctrl+Z", self.proofreader.commands.undo),

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from napari_agglo import Session
+from napari_agglo import Session, load_policy
 from napari_agglo.cli import main
 from napari_agglo.errors import DataWarning, Install
 from napari_agglo.session import NotSaved, SessionDamaged
@@ -183,6 +183,10 @@ def test_a_session_can_be_read_without_the_package_of_its_policy(outside, tmp_pa
             session.merge(*session.segments.ids()[:2])
         with refuses("policy", Install("agglo-example")):  # merges above the edit are not known
             session.look(threshold=np.inf)
+        with refuses("policy", Install("agglo-example")):
+            session.threshold = 1.0
+        assert session.threshold == lower
+        assert len(session.segments) > 3
         assert "opens read-only" in str(Session.recover(path))
     assert main(["export", str(path), "labels", "-o", str(tmp_path / "b.tif"), "-q"]) == 0
     undone = f"with agglo.Session.open({str(path)!r}) as session: print(session.undo())"
@@ -205,14 +209,17 @@ def test_a_session_with_a_cut_can_be_read_without_the_package_of_its_policy(outs
         Session.open(f"{path}-crashed")
 
 
-def test_a_feature_block(outside):
+def test_a_feature_block(outside, tmp_path):
+    path = str(tmp_path / "p.npz")
     program = GRAPH + (
         "gold = (labels > 12) + 1\n"
         'policy = agglo.train(graph, gold, strategy="flat", preset="minimal+sizes")\n'
-        'again = agglo.load_policy(policy.save("p.npz"))\n'
+        f"again = agglo.load_policy(policy.save({path!r}))\n"
         "print(again.features.names[-1], agglo.agglomerate(graph, again).n_merges)\n"
     )
     assert outside(program) == "sizes/ratio 24\n"
+    with refuses("path", Install("agglo-example")):
+        load_policy(path)
 
 
 def test_a_function_named_by_an_entry_point_is_a_policy(outside):

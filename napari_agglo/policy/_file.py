@@ -11,6 +11,7 @@ import dataclasses
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import Advice, InvalidInput
+from napari_agglo.errors import Advice, Install, InvalidInput
 from napari_agglo.features import FORMER, FeatureMap, feature_blocks
 from napari_agglo.policy._learned_policy import LearnedPolicy
 from napari_agglo.policy._model import Forest, Logistic, Model
@@ -56,6 +57,8 @@ def encode_policy(policy: Policy) -> bytes:
             remedy="pass its name where a policy is needed; only learned policies are saved",
         )
     kind = "forest" if isinstance(policy.model, Forest) else "logistic"
+    owners = {block.name: feature_blocks.package_of(block.name) for block in policy.features.blocks}
+    packages = {name: owner for name, owner in owners.items() if owner is not None}
     header = {
         "format": _FORMAT,
         "schema": SCHEMA,
@@ -65,6 +68,7 @@ def encode_policy(policy: Policy) -> bytes:
         "bins": policy.features.bins,
         **({"words": list(policy.features.words)} if policy.features.words else {}),
         "features": list(policy.features.names),
+        **({"packages": packages} if packages else {}),
         "record": policy.record,
     }
     return encode_model(header, policy.model, kind)
@@ -107,10 +111,13 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
         base, *blocks = header["preset"].split("+")
         missing = [name for name in blocks if name not in feature_blocks]
         if missing:
+            owners = header.get("packages")
+            package = owners.get(missing[0]) if isinstance(owners, dict) else None
+            known = isinstance(package, str) and re.fullmatch(r"[\w.-]+", package)
             raise InvalidInput(
                 f"its features {', '.join(missing)} are of a package that is not installed",
                 argument=feature_blocks.noun,
-                remedy=INSTALL_PACKAGE,
+                remedy=Install(str(package)) if known else INSTALL_PACKAGE,
             )
         features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"], words)
         if list(features.names) != header["features"] and base in FORMER:

@@ -47,7 +47,7 @@ from napari_agglo.session._start_segments import (
     segment_graph_of,
 )
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
-from napari_agglo.session._store.policies import check_storable
+from napari_agglo.session._store.policies import AbsentPolicy, check_storable
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 
 
@@ -353,6 +353,8 @@ class Session:
         checked = check_threshold(threshold, self._state.policy)
         with self._lock:
             if checked != self._view.threshold:
+                if isinstance(self._state.policy, AbsentPolicy):
+                    self.look(threshold=checked)  # refused here, not at every look that follows
                 self._view.threshold = checked
                 self.threshold_changed.emit(checked)
 

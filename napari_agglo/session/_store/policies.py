@@ -287,7 +287,10 @@ def _loaded(path: Path, reference: Mapping[str, Any]) -> LearnedPolicy:
         return load_policy(path)
     except (OSError, InvalidInput) as error:
         problem = error.problem if isinstance(error, InvalidInput) else str(error)
-        if isinstance(error, InvalidInput) and error.remedy == INSTALL_PACKAGE:
+        remedy = error.remedy if isinstance(error, InvalidInput) else None
+        if isinstance(error, InvalidInput) and (
+            isinstance(remedy, Install) or remedy == INSTALL_PACKAGE
+        ):
             why = getattr(error.__cause__, "problem", error.problem)  # it names the features
             raise _missing(path.parent, reference, why) from error
         raise SessionDamaged(

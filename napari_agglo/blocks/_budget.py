@@ -177,7 +177,7 @@ def no_room(plan: Plan, task_bytes: int) -> InvalidInput:
         f"that schedules it, and `memory` is {_gb(plan.memory)}",
         argument="client",
         remedy=(
-            "leave it out: threads of one process need less",
+            "leave out `client`: threads of one process need less",
             SetOption("memory", size_text(needed), when="and plan again"),
         ),
     )
@@ -304,9 +304,10 @@ def budget(memory: int | str | None) -> int:
     number = memory_bytes(memory)
     if number is None or number < 2 * BASE:
         raise InvalidInput(
-            f"`memory` must be {size_text(2 * BASE)} or more, or its bytes, got {memory!r}",
+            f"`memory` must be a size of {size_text(2 * BASE)} or more, as the programs alone need "
+            f"that much, got {memory if number is None else f'{number:,} bytes'}",
             argument="memory",
-            remedy=(SetOption("memory", "4GB"), "leave it out"),
+            remedy="give more, such as 4GB, or leave out `memory` for half of what is free",
         )
     return number
 

@@ -176,6 +176,7 @@ def make_plan(
             argument="folder",
             remedy="choose one that all workers see, and copy the labels when the run is complete",
         )
+    allowed = budget(memory)  # first: it needs no file
     named = {} if cues is None else dict(cues) if isinstance(cues, Mapping) else {"boundary": cues}
     given = {name: Source.of(path, f"cues[{name!r}]") for name, path in named.items()}
     others = {
@@ -243,7 +244,7 @@ def make_plan(
         if pyramid else 1,
         ome_version=version, precomputed=bool(precomputed), hierarchical=bool(hierarchical),
         approximate=_share(approximate) if hierarchical and policy_digest else 0.0, workers=1,
-        memory=budget(memory),
+        memory=allowed,
     )  # fmt: skip
     _check_output(base)
     needed_here = _needed_halo(base) if superpixels is None else 0

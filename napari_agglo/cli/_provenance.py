@@ -23,7 +23,7 @@ from napari_agglo.cli._files import place
 
 _PACKAGES = (
     "numpy", "scipy", "numba", "scikit-image", "scikit-learn", "pandas", "networkx", "h5py",
-    "tifffile", "zarr", "numcodecs",
+    "tifffile", "zarr", "numcodecs", "dask", "distributed",
 )  # fmt: skip
 _INPUTS = (
     "boundary", "affinities", "mask", "seeds", "superpixels", "cues", "gold", "image", "images",
@@ -79,7 +79,8 @@ def write_provenance(arguments: argparse.Namespace, command: str, began: datetim
         "command": command,
         "settings": _settings(arguments),
         "inputs": {text: checksum(place(text)[0]) for text in _inputs(arguments, outputs)},
-        "outputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, outputs))},
+        "outputs": {text: checksum(place(text)[0]) for text in sorted(_files(arguments, outputs))}
+        | _volumes_of_run(arguments),
         "versions": {"python": platform.python_version(), **_versions()},
         "run": {
             "began": began.isoformat(timespec="seconds"),
@@ -89,6 +90,23 @@ def write_provenance(arguments: argparse.Namespace, command: str, began: datetim
     }
     with replacing(provenance_file(output, suffix or "")) as temporary:
         temporary.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def _volumes_of_run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the volumes in the folder of a block-wise run with their bytes.
+
+    They have no checksum: they may be larger than what can be read in the time of a run.
+    """
+    folder = getattr(arguments, "folder", None)
+    if folder is None:
+        return {}
+    volumes = [*Path(folder).glob("*.zarr"), *Path(folder).glob("*.precomputed")]
+    return {
+        volume.as_posix(): {
+            "bytes": sum(file.stat().st_size for file in volume.rglob("*") if file.is_file())
+        }
+        for volume in sorted(volumes)
+    }
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:

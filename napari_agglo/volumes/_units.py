@@ -37,8 +37,12 @@ def unit_name(unit: object) -> str | None:
     --------
     >>> unit_name("nm"), unit_name("µm"), unit_name("second")
     ('nanometer', 'micrometer', None)
+    >>> unit_name("nanometers")
+    'nanometer'
     """
-    return _SPELLINGS.get(str(unit).strip().lower()) if unit else None
+    text = str(unit).strip().lower() if unit else ""
+    one = text.removesuffix("s") if len(text) > 4 else text  # "ms" is no length
+    return _SPELLINGS.get(text) or _SPELLINGS.get(one)
 
 
 def check_unit(unit: object) -> str:

@@ -44,6 +44,12 @@ def test_report(run, files):
         assert words in page
     rows = table("r/summary.csv")
     assert [row["policy"] for row in rows] == ["mean", "random"]
+    curve = [row for row in table("r/curves.csv") if row["policy"] == "mean"]
+    least = min(float(row["vi"]) for row in curve)
+    assert float(rows[0]["least_vi"]) == pytest.approx(least)
+    thresholds = [float(row["threshold"]) for row in curve if float(row["vi"]) <= least + 1e-9]
+    assert float(rows[0]["least_vi_threshold"]) in thresholds
+    assert rows[0]["segments"].isdigit()
     printed = out.splitlines()[1].split()
     assert printed[:2] == ["mean", "superpixels.tif"]
     assert float(printed[4]) == pytest.approx(float(rows[0]["vi"]), abs=1e-3)

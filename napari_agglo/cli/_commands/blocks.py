@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +163,8 @@ def memory_size(text: str) -> int:
     from napari_agglo.blocks._budget import memory_bytes
 
     number = memory_bytes(text)
+    if number is not None and number < 10**6 and re.fullmatch(r"[\d.]+", text.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r} has no unit; give {text.strip()}GB")
     if number is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 4GB")
     return number
@@ -242,7 +246,8 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "minutes": round(cost.minutes, 1),
     }
     rows = [[name, _plain(name, value)] for name, value in data.items()]
-    console.result(f"{table(['plan', ''], rows)}\n{_BUDGET}", data, asked_for=True)
+    text = f"{table(['plan', ''], rows)}\n{_BUDGET}"
+    console.result(text, data, asked_for=arguments.dry_run)
     if cost.graph_bytes > plan.memory:
         console.note(
             f"the graph may need {_size(cost.graph_bytes)}, more than the budget of "
@@ -263,6 +268,8 @@ def _ranges(arguments: argparse.Namespace, cues: list[str]) -> dict[str, Any] | 
 def _plain(name: str, value: Any) -> str:
     if isinstance(value, list):
         return " x ".join(map(str, value))
+    if name == "minutes":
+        return f"{value:.0f}" if value >= 1 else "less than 1"
     if name in ("read", "written", "budget") or name.endswith("memory"):
         return _size(value)
     return str(value)
@@ -276,10 +283,13 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
     """Do what is left of a plan."""
     from napari_agglo import blocks
 
-    stages = _shares(blocks.status(arguments.folder), arguments.stage)
+    before = blocks.status(arguments.folder)
+    stages = _shares(before, arguments.stage)
+    address = None if before.is_complete else arguments.client  # no processes for nothing to do
     with (
+        _explained(arguments.folder),
         console.progress(stages) as progress,
-        _client(arguments.client, arguments.folder, console) as client,
+        _client(address, arguments.folder, console) as client,
     ):
         done = blocks.run(
             arguments.folder,
@@ -303,6 +313,7 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
         {
             "folder": arguments.folder,
             "done": done.done,
+            "done_in_all": {one.name: one.done for one in state.stages},
             "seconds": done.seconds,
             "absent": state.absent,
             "disagreement": state.disagreement,
@@ -310,6 +321,18 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
             "next": state.next_stage,
         },
     )
+
+
+@contextmanager
+def _explained(folder: str) -> Iterator[None]:
+    """Say after an interrupt what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted; finished blocks are kept in {folder}: run the same command again to go "
+            "on with the others"
+        ) from None
 
 
 def _note_disagreement(share: float, console: Console) -> None:

@@ -36,7 +36,7 @@ _FIRST = ("false_merge", "false_split", "vi", "voxels")
 _EACH = (*_FIRST[:3], "adapted_rand_error", "covering", "edit_distance", "voxels")
 _LABELS = (("reading", 1), ("numbering", 2))  # stages of an image, and of the breakdown
 _BREAKDOWN = (("overlap", 1), ("centroids", 1), ("places", 1))
-_WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_segments", "voxels")
+WHOLE = ("merges_needed", "cuts_needed", "edit_distance", "segments", "gold_segments", "voxels")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,8 +73,6 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Print the errors."""
     check_whole("min_overlap", arguments.min_overlap, 1)
     _take_labels(arguments)
-    if not arguments.gold and (arguments.each or not is_session(arguments.labels)):
-        arguments.parser.error("the following arguments are required: --gold")
     files = {"labels": arguments.labels} | gold_files(arguments.gold)
     output = arguments.breakdown
     if not arguments.each:
@@ -174,16 +172,22 @@ def _errors(
             _write_breakdown(Path(output), costs)
     order = [*_FIRST, *(str(name) for name in rows[0].index if name not in _FIRST)]
     if len(rows) == 1:
-        return {n: int(rows[0][n]) if n in _WHOLE else float(rows[0][n]) for n in order}
+        return {n: int(rows[0][n]) if n in WHOLE else float(rows[0][n]) for n in order}
     return mean_row({str(k): {n: float(row[n]) for n in order} for k, row in enumerate(rows)})
 
 
 def _take_labels(arguments: argparse.Namespace) -> None:
-    """Take the labels from the end of ``--gold A B LABELS``, where they look like one more gold."""
+    """Take the labels from the end of ``--gold A B LABELS``, where they look like one more gold.
+
+    Refuse a command without labels, or without gold, which only a session may have of its own.
+    """
     if arguments.labels is None and arguments.gold and len(arguments.gold) > 1:
         arguments.labels = arguments.gold.pop()
-    if arguments.labels is None:
-        arguments.parser.error("the following arguments are required: LABELS")
+    missing = [] if arguments.labels else ["LABELS"]
+    own = arguments.labels and not arguments.each and is_session(arguments.labels)
+    missing += [] if arguments.gold or own else ["--gold"]
+    if missing:
+        arguments.parser.error(f"the following arguments are required: {', '.join(missing)}")
 
 
 def _check_golds(volumes: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from napari_agglo.cli._arguments import (
     add_threshold,
     add_value,
 )
+from napari_agglo.cli._commands.evaluate import WHOLE
 from napari_agglo.cli._each import add_each, for_each, partners
 from napari_agglo.cli._files import check_folder_output, open_image, output_folder, refuse_clash
 from napari_agglo.cli._messages import SomeFailed
@@ -126,7 +127,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         {
             "output": page,
             "findings": [
-                {"policy": f.policy, "image": f.image, "training_data": f.training, **f.scores}
+                {"policy": f.policy, "image": f.image, "training_data": f.training, **scores_of(f)}
                 for f in findings.of_policies
             ],
         },
@@ -254,7 +255,7 @@ def _write_files(
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
     names = [{"image": f.image, "policy": f.policy} for f in findings.of_policies]
-    summary = [n | f.scores for n, f in zip(names, findings.of_policies, strict=True)]
+    summary = [n | scores_of(f) for n, f in zip(names, findings.of_policies, strict=True)]
     pd.DataFrame(summary).to_csv(folder / "summary.csv", index=False)
     curves = [f.curve.assign(**n) for n, f in zip(names, findings.of_policies, strict=True)]
     pd.concat(curves).to_csv(folder / "curves.csv", index=False)
@@ -267,6 +268,20 @@ def _write_files(
     ]
     columns = ["image", "policy", "kind", "id", "contribution", "voxels", "partners", "voxel"]
     pd.DataFrame(worst, columns=columns).to_csv(folder / "worst.csv", index=False)
+
+
+def scores_of(finding: Finding) -> dict[str, float | int]:
+    """Return the errors of a finding, counts as whole numbers, and the least VI of its curve."""
+    from napari_agglo.evaluate import minimum
+
+    least = minimum(finding.curve)
+    counts = {n: v for n, v in finding.scores.items() if n in WHOLE and float(v).is_integer()}
+    return {
+        **finding.scores,
+        **{name: int(value) for name, value in counts.items()},
+        "least_vi": float(least["vi"]),
+        "least_vi_threshold": float(least["threshold"]),
+    }
 
 
 def _summary(findings: Findings) -> str:

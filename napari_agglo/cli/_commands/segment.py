@@ -99,6 +99,7 @@ def _segment(
             )
 
         _write_both(tree, write, output, tree_output)
+    arguments.threshold = threshold  # the one that was used, for the record of provenance
     before, after = count(tree.n_superpixels, "superpixel"), count(n_segments, "segment")
     return f"{output}: {before}, {after}{edited} at threshold {threshold!r}", {
         "output": output,

@@ -15,7 +15,7 @@ DESCRIPTION = (
     "List the policies, feature blocks, export kinds, cut methods and methods to choose segments\n"
     "that installed packages add by entry points. Each is loaded, so that a fault is reported here."
 )
-EXAMPLE = "napari-agglo plugins"
+EXAMPLE = "napari-agglo plugins --json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

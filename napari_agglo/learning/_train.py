@@ -220,7 +220,8 @@ def train(
         cue, sizes and contact, the features of the paper. *minimal*: few features, for quick tests.
         *natural*: em, with more quantiles, the angles of regions, and the share of their convex
         hulls that they fill, for natural images in 2-D. *angles*: natural without the hulls, in any
-        dimension.
+        dimension. ``"shape+NAME"`` adds the feature block NAME of another package, which
+        ``napari-agglo plugins`` lists (docs/extending.md).
     classifier : {"forest", "logistic"}
         The classifier. *forest*: a random forest. *logistic*: logistic regression, small and quick,
         without combinations of features.

@@ -274,8 +274,11 @@ PRIVATE_IMPORTS = {
     """,
     "A limit of size, time or memory is reached by replacing it.": """
         blocks/test_disk_session.py cli/conftest.py cli/test_source.py cli/test_terminal.py
-        widgets/proofread/test_open_run.py
+        session/test_edit_table.py widgets/proofread/test_open_run.py
         widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
+    """,
+    "No progress is shown before a refusal: a test that no work has begun.": """
+        cli/test_before_the_work.py
     """,
     "The hierarchy under edits, and its parts, against slow oracles.": """
         oracles/agglomerate.py oracles/edits.py oracles/histories.py oracles/proofreader.py

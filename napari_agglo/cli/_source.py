@@ -320,13 +320,14 @@ class SessionSource:
 
 def own_gold(session: Session) -> NDArray[Any]:
     """Return the gold standard that a session has."""
-    if session.errors.gold is None:
+    gold: NDArray[Any] | None = session.errors.gold
+    if gold is None:
         raise InvalidInput(
             f"{session.path} has no gold standard of its own",
             argument="gold",
             remedy=SetOption("gold"),
         )
-    return session.errors.gold
+    return gold
 
 
 def add_session(parser: argparse.ArgumentParser, text: str) -> None:

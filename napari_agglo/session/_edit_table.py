@@ -255,7 +255,7 @@ def apply_table(
     return AppliedTable(applied, already, left_out, tuple(not_applied))
 
 
-def _joined(row: Mapping[str, Any]) -> Any:
+def _joined(row: Mapping[Any, Any]) -> Any:
     """Return the details of a row; those that are too long for a cell go on in further columns."""
     more = sorted(
         (int(name[8:]), text)

@@ -81,14 +81,17 @@ def _segment(
 ) -> Result:
     with open_source(arguments, console, files, policies, after=WRITE) as (source, progress):
         check_axes(output, source.ndim)
-        (tree,) = source.trees(progress).values()
-        if isinstance(source, SessionSource):
+        tree: MergeTree | None = None
+        if tree_output or not isinstance(source, SessionSource):
+            (tree,) = source.trees(progress).values()
+        if isinstance(source, SessionSource):  # whose labels need no policy
             session = source.session
             if arguments.threshold is not None:
                 session.threshold = arguments.threshold
             threshold, labels, edited = session.threshold, session.labels(), " with all edits"
-            n_segments = len(session.segments)
-        else:
+            n_segments, n_superpixels = len(session.segments), session.graph.n_regions
+        elif tree is not None:
+            n_superpixels = tree.n_superpixels
             threshold = 0.5 if arguments.threshold is None else arguments.threshold
             labels, n_segments, edited = tree.segment(threshold), tree.n_segments(threshold), ""
 
@@ -100,18 +103,18 @@ def _segment(
 
         _write_both(tree, write, output, tree_output)
     arguments.threshold = threshold  # the one that was used, for the record of provenance
-    before, after = count(tree.n_superpixels, "superpixel"), count(n_segments, "segment")
+    before, after = count(n_superpixels, "superpixel"), count(n_segments, "segment")
     return f"{output}: {before}, {after}{edited} at threshold {threshold!r}", {
         "output": output,
         "tree": tree_output,
-        "superpixels": tree.n_superpixels,
+        "superpixels": n_superpixels,
         "segments": n_segments,
         "threshold": threshold,
     }
 
 
 def _write_both(
-    tree: MergeTree, write_labels: Callable[[], None], output: str, tree_output: str | None
+    tree: MergeTree | None, write_labels: Callable[[], None], output: str, tree_output: str | None
 ) -> None:
     """Write both files or none; the tree waits, complete, until the labels are in place."""
     from napari_agglo.volumes import replacing
@@ -119,7 +122,7 @@ def _write_both(
     written = False
     try:
         with ExitStack() as waiting:
-            if tree_output:
+            if tree_output and tree is not None:
                 Path(tree_output).parent.mkdir(exist_ok=True)
                 tree.to_csv(waiting.enter_context(replacing(Path(tree_output))))
             write_labels()

@@ -197,6 +197,9 @@ def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -
     return text
 
 
+STILL = "padding: 0 4px;"  # napari's own style pads labels above and below too
+
+
 class StillLabel(QElidingLabel):
     """A text of a fixed number of lines: nothing below it moves, and a tooltip has all of it."""
 
@@ -214,7 +217,8 @@ class StillLabel(QElidingLabel):
 
     def reserve(self) -> None:
         """Take the height of the lines."""
-        height = self.lines * self.fontMetrics().lineSpacing() + 2 * self.padding + 2
+        line = self.fontMetrics().lineSpacing() + 1  # Qt rounds the pitch of several lines up
+        height = self.lines * line + 2 * self.padding + 2
         if height != self.maximumHeight():
             self.setFixedHeight(height)
 
@@ -224,6 +228,7 @@ def still_label(name: str, lines: int = 1, padding: int = 0) -> StillLabel:
     text = named(StillLabel(), name)
     text.lines, text.padding = lines, padding
     text.setWordWrap(lines > 1)
+    text.setStyleSheet(STILL)
     text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
     text.reserve()
     text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -28,6 +28,7 @@ from napari_agglo.widgets._qt import (
     per_viewer,
     row,
 )
+from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import LOOK
 from napari_agglo.widgets._steps import Status, StepWidget
@@ -242,8 +243,9 @@ class HierarchyWidget(StepWidget):
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
         built, chosen = self.project.built, self.project.dataset
-        if status in (Status.READY, Status.STALE) and self._mismatch() is not None:
-            return "The policy of step 2 needs other cues than those that are chosen."
+        mismatch = self._mismatch()
+        if status in (Status.READY, Status.STALE) and mismatch is not None:
+            return window_sentence(mismatch)
         if status is Status.STALE and built is not None and self.project.lacks_data:
             shown = built.regions.dataset.name
             return f"The hierarchy on the screen is that of {shown}. For others, complete step 1."
@@ -258,12 +260,11 @@ class HierarchyWidget(StepWidget):
         return cue_mismatch(self.project.policy, self.project.dataset)
 
     def update_state(self, status: Status) -> None:
-        self.mean.setVisible(
-            status in (Status.READY, Status.STALE) and self._mismatch() is not None
-        )
+        fits = status not in (Status.READY, Status.STALE) or self._mismatch() is None
+        self.mean.setVisible(not fits)
         again = self.project.has_hierarchy and status is not Status.READY
         self.run.set_text("Build again" if again else "Build hierarchy")
-        possible = status is not Status.EMPTY and not self.project.lacks_data
+        possible = status is not Status.EMPTY and not self.project.lacks_data and fits
         self.run.set_ready(possible, self.project.trouble or self.hint.text())
         for part in (self.scale, self.view, self.export):
             part.setVisible(self.project.has_hierarchy)

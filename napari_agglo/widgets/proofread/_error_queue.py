@@ -21,7 +21,16 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._keys import KeyBindings, answer_button
-from napari_agglo.widgets._qt import button, column, link, named, pixel_word, row, still_label
+from napari_agglo.widgets._qt import (
+    STILL,
+    button,
+    column,
+    link,
+    named,
+    pixel_word,
+    row,
+    still_label,
+)
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
 
@@ -213,7 +222,7 @@ class QueuePanel(QWidget):
         fly = "Go to the most probable error, and ask about it"
         self.go = button("Find the next probable error", fly, self._on_go, "next error")
         self.question = still_label("question", lines=2)
-        self.question.setStyleSheet("font-weight: bold;")
+        self.question.setStyleSheet(f"font-weight: bold; {STILL}")
         tip = "Both sides in orange and blue, and the boundary between them in white"
         self.picture = named(QLabel(), "picture of the question", tip)
         self.picture.setAlignment(Qt.AlignmentFlag.AlignCenter)

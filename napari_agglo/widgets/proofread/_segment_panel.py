@@ -180,7 +180,7 @@ class Details(QWidget):
         super().__init__()
         self.project = proofreader.project
         self.commands = proofreader.commands
-        self.title = label("active segment")
+        self.title = label("active segment", lines=2)
         self.name = self._field("name", self.commands.rename)
         self.comment = self._field("comment", self.commands.comment)
         looked = "Mark this segment as reviewed (key U)"

@@ -72,6 +72,8 @@ def test_where_a_policy_does_not_fit_the_mean_is_offered_and_the_policy_is_kept(
                    ranges={}, cues={first: dataset.cues[first].copy()})  # fmt: skip
     project.set_dataset(bare)
     assert step.mean.isVisibleTo(step)
+    assert "the mean" in step.hint.text()
+    assert not step.run.button.isEnabled(), "it would be refused"
     step.mean.click()
     settle(project)
     assert project.built.policy.name == agglo.MeanPolicy.name

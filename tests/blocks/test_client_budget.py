@@ -98,7 +98,7 @@ def test_processes_here_share_the_budget(cluster, place, task_bytes, expected):
 
 def test_a_task_that_does_not_fit_beside_this_process_is_refused(cluster, place):
     plan = planned(place, "refused")
-    with refuses("client", "leave it out") as refused:
+    with refuses("client", "leave out") as refused:
         in_flight(cluster, plan, 1400 * MB, 1)
     assert "2.1 GB" in str(refused.value)
     assert _budget.tasks_that_fit(plan, 1400 * MB) == 1, "test invalid: a thread could do it"

@@ -87,6 +87,7 @@ def test_no_more_processes_are_started_than_the_budget_allows(run, refused, tmp_
 
     monkeypatch.setattr(distributed, "LocalCluster", Cluster)
     monkeypatch.setattr(distributed, "Client", Cluster)
+    monkeypatch.setattr(blocks.Status, "is_complete", False)  # which would start none
     client = ("blocks", "run", tmp_path / "r", "--client", "local:3")
     _, _, messages = run(*client)
     assert (started[0], "processes" in messages) == (3, False)

@@ -285,7 +285,9 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
 
     before = blocks.status(arguments.folder)
     stages = _shares(before, arguments.stage)
-    address = None if before.is_complete else arguments.client  # no processes for nothing to do
+    again = arguments.stage is not None or arguments.block is not None
+    # no processes for nothing to do
+    address = arguments.client if again or not before.is_complete else None
     with (
         _explained(arguments.folder),
         console.progress(stages) as progress,

@@ -118,13 +118,17 @@ def refuse_hulls(graph: RegionGraph, policy: bool = False) -> None:
     if graph.hulls is not None:
         return
     image: Any = graph.superpixels.image  # block by block it is one on disk
+    try:
+        axes = image.ndim
+    except InvalidInput:  # a part of a graph has no image
+        axes = 0
     ndim = graph.layout.ndim
     if ndim != 2:
         why = f"convex hulls are of regions of a plane, and `graph` has {ndim} axes"
+    elif axes != 2:
+        why = "convex hulls are found from pixels, and `graph` has only statistics of its regions"
     elif not isinstance(image, np.ndarray):
         why = "convex hulls are not kept block by block, as for this `graph`"
-    elif image.ndim != 2:
-        why = "convex hulls are found from pixels, and `graph` has only statistics of its regions"
     else:
         return
     raise InvalidInput(

@@ -466,7 +466,7 @@ def _add_policy_options(parser: argparse.ArgumentParser) -> None:
         "affinities if there are any (both with bioimage-cpp); the last three at 0.5; or a method "
         "of another package, which `napari-agglo plugins` lists (default: threshold)"
     )
-    add_value(parser, "--method", "NAME", text, type=_method)
+    add_value(parser, "--method", "NAME", text)
     text = "cut more boundaries in a multicut, if above 0.5, or fewer (default: 0.5)"
     add_value(parser, "--beta", "B", text, type=float)
 
@@ -475,17 +475,6 @@ def add_adapt(parser: argparse.ArgumentParser) -> None:
     """Add ``--adapt``."""
     text = "invert or stretch cues whose values differ from those of the training of the policy"
     parser.add_argument("--adapt", action="store_true", help=f"{text}; a warning names them")
-
-
-def _method(text: str) -> str:
-    """Read the name of a method, before any file is read."""
-    from napari_agglo.partition import METHODS
-
-    try:
-        _ = METHODS[text]
-    except InvalidInput as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
 
 
 def policy_names(given: Sequence[str]) -> dict[str, str]:

@@ -215,7 +215,7 @@ def check_label_output(text: str) -> None:
             problem = f"{path.name} exists and is not an HDF5 file"
             raise refusal("-o", text, problem, "choose another name")
     _check_parent("-o", text, path)
-    if path.exists():
+    if zarr:
         from napari_agglo.volumes import check_target
 
         check_target(text)

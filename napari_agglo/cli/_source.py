@@ -521,6 +521,11 @@ def open_source(
 
     `after` are the stages after the graphs and trees.
     """
+    from napari_agglo.partition import METHODS
+
+    method = getattr(arguments, "method", None)
+    if method is not None:
+        _ = METHODS[method]  # refused before any file is read
     trees = SESSION if "session" in files else [*GRAPH, *TREE] * len(policies)
     with console.progress([*trees, *after]) as progress:
         if "session" not in files:

@@ -175,9 +175,9 @@ def data_differences(policy: Policy, graph: RegionGraph) -> tuple[DataDifference
     >>> policy = agglo.train(graph, sample.gold, strategy="flat", preset="minimal")
     >>> agglo.data_differences(policy, graph)
     ()
-    >>> other = agglo.region_graph(superpixels, 1 - sample.cues["boundary"])
+    >>> other = agglo.region_graph(superpixels, 0.3 * sample.cues["boundary"])
     >>> [one.kind for one in agglo.data_differences(policy, other)]
-    ['inverted']
+    ['strength']
     """
     known = (policy_record(policy) or {}).get("data")
     if not known or graph.cue_names != tuple(known["cues"]) or graph.layout.powers == 1:

@@ -60,7 +60,8 @@ def test_the_dashboard_of_a_client_is_named(run, tmp_path, monkeypatch):
             closed.append(self.address)
 
     monkeypatch.setattr(distributed, "Client", Client)
-    status, _, messages = run("blocks", "run", tmp_path / "r", "--client", "tcp://127.0.0.1:8786")
+    words = ("--client", "tcp://127.0.0.1:8786", "--stage", "labels")  # which is asked for again
+    status, _, messages = run("blocks", "run", tmp_path / "r", *words)
     assert status == 0
     assert "dashboard: http://127.0.0.1:8787/status" in messages
     assert closed == ["tcp://127.0.0.1:8786"]

@@ -10,7 +10,11 @@ from refusals import refuses
 import napari_agglo as agglo
 
 # No kernels of its own: as plain Python, those that make the graphs would take minutes.
-pytestmark = pytest.mark.compiled
+pytestmark = [
+    pytest.mark.compiled,
+    # of the graph, whose cue is inverted on purpose; here it is compared with that of a training
+    pytest.mark.filterwarnings("ignore:.cues\\['boundary'\\]. is lower where regions touch"),
+]
 
 
 @cache

@@ -363,7 +363,7 @@ class CutPanel(QGroupBox):
         for method in cut_methods.values():
             self.method.addItem(method.label, method.name)
         self.method.activated.connect(lambda: self.cut.set_method(self.method.currentData()))
-        self.message = still_label("cut message", lines=3)
+        self.message = still_label("cut message", lines=2)
         self.commit = button("Cut", "Make the cut of the preview (Enter)", self.cut.commit, "cut")
         away = "Remove all seeds (Escape)"
         self.clear = button("Clear seeds", away, self.seeds.clear, "clear seeds")

@@ -44,8 +44,8 @@ class ProofreadWidget(StepWidget):
         Status.EMPTY: "Build a hierarchy in step 3 first, or open a session.",
         Status.READY: "Start proofreading: merge and cut segments, at any threshold.",
         Status.RUNNING: "The session is being opened.",
-        Status.OPEN: "Click a segment; Shift + click merges another with it; Ctrl + click places "
-        "seeds for a cut. Ctrl + Z undoes. Right-click selects several.",
+        Status.OPEN: "Click a segment; Shift + click merges another; Ctrl + click seeds a cut; "
+        "Ctrl + Z undoes.",
     }
 
     def __init__(self, napari_viewer: Any) -> None:
@@ -73,7 +73,8 @@ class ProofreadWidget(StepWidget):
         self.relearn = RelearnPanel(self.proofreader.relearn)
         self.tabs = tab_widget(
             "proofread tabs",
-            ("Edit", "The active segment, and cuts by seeds", _tab(self.details, self.cut)),
+            ("Edit", "The active segment, and cuts by seeds",
+             _tab(self.details, self.cut, stretch=True)),
             ("Next", "The next probable error; learning from edits",
              _tab(self.queue, self.relearn, stretch=True)),
             ("Segments", "All segments: sort, find, select",

@@ -72,6 +72,13 @@ def test_the_commonest_id_of_each_window(labels, data):
     np.testing.assert_array_equal(first, labels[tuple(slice(None, None, f) for f in factors)])
 
 
+def test_every_window_of_two_pixels_an_axis_with_few_ids():
+    ids = np.array(list(product(range(3), repeat=8)), np.uint32).reshape(-1, 2, 2, 2)
+    labels = np.concatenate(list(ids), axis=2)
+    expected = [Counter(one.reshape(-1).tolist()).most_common(1)[0][0] for one in ids]
+    assert downsample_labels(labels, 2).reshape(-1).tolist() == expected
+
+
 def test_large_ids_keep_all_their_digits():
     ids = np.array([2**64 - 1, 2**64 - 2, 2**64 - 2], np.uint64)
     assert downsample_labels(ids, 3).tolist() == [2**64 - 2]

@@ -6,7 +6,8 @@ software GL, where drawing is slow.
 
 ``python -m benchmarks.bench_window stalls`` measures the longest turns of the event loop alone, and
 with ``--profile`` prints for each of them the functions that take the most time, and the shares of
-this package, of napari, of vispy and of Qt.
+this package, of napari, of vispy and of Qt. ``python -m benchmarks.bench_window strokes`` measures
+strokes of the pixel classifier alone.
 """
 
 from __future__ import annotations
@@ -442,9 +443,9 @@ def run(table: Table, small: bool = False) -> None:
 
 
 def main() -> None:
-    """Measure the longest turns of the event loop alone."""
+    """Measure the longest turns of the event loop alone, or strokes alone."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("part", choices=["stalls"])
+    parser.add_argument("part", choices=["stalls", "strokes"])
     parser.add_argument("--profile", action="store_true", help="list the functions of each turn")
     options = parser.parse_args()
     if needs_display():
@@ -460,7 +461,10 @@ def main() -> None:
     viewer.window.resize(1280, 800)
     drawn()
     with tempfile.TemporaryDirectory(prefix="bench-window-") as folder:
-        stalls(Table(), viewer, Path(folder), options.profile)
+        if options.part == "strokes":
+            strokes(Table(), viewer)
+        else:
+            stalls(Table(), viewer, Path(folder), options.profile)
         per_viewer(viewer, Project).close()
         viewer.close()
 

@@ -9,7 +9,7 @@ import pytest
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication, QMessageBox, QWidget
-from windows import camera, draw, scene_of, settle
+from windows import camera, draw, scene_of, settle, show
 
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets.proofread import ProofreadWidget
@@ -176,13 +176,25 @@ def free_hands(viewer, step):
     return Hands(viewer)
 
 
-@pytest.fixture
-def hands(viewer, shown, step):
+def started(viewer, project, step):
     """Return hands on a session that was just started by the button."""
-    shown.set_gold(shown.regions.dataset.gold)
     QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)
     made = Hands(viewer)
     made.settle()
-    assert shown.session is not None
+    assert project.session is not None
     made.step = step
     return made
+
+
+@pytest.fixture
+def hands(viewer, shown, step):
+    """Return hands on a session of the corner, with gold."""
+    shown.set_gold(shown.regions.dataset.gold)
+    return started(viewer, shown, step)
+
+
+@pytest.fixture
+def deep(viewer, project, step, dataset3d):
+    """Return hands on a session of a small volume."""
+    show(project, dataset3d)
+    return started(viewer, project, step)

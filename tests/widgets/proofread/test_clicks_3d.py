@@ -11,26 +11,14 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QApplication
 from scipy import ndimage
-from widgets.proofread.conftest import Hands
-from windows import camera, draw, show
+from windows import camera, draw
 
 # So near to an edge in pixels, napari's picture, which is sampled about once a voxel of ten pixels,
 # may show the next voxel.
 NEAR = 14
 VIEWS = [((0, 0, 90), 0), ((20, 40, -30), 0), ((150, -25, 70), 0), ((20, 40, -30), 60)]
+pytestmark = pytest.mark.usefixtures("painted")  # clicks are compared with pixels
 CASES = [*(pytest.param(*view, marks=pytest.mark.slow) for view in VIEWS[:-1]), VIEWS[-1]]
-
-
-@pytest.fixture
-def deep(painted, viewer, project, step, dataset3d):
-    """Return hands on a session of a small volume."""
-    show(project, dataset3d)
-    QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)
-    hands = Hands(viewer)
-    hands.settle()
-    hands.step = step
-    assert project.session is not None
-    return hands
 
 
 def look(hands, angles, perspective):

@@ -3,23 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from qtpy.QtCore import Qt
-from qtpy.QtTest import QTest
-from widgets.proofread.conftest import Hands
-from windows import camera, show
-
-
-@pytest.fixture
-def deep(viewer, project, step, dataset3d):
-    """Return hands on a session of a small volume."""
-    show(project, dataset3d)
-    QTest.mouseClick(step.bar.run.button, Qt.MouseButton.LeftButton)
-    hands = Hands(viewer)
-    hands.settle()
-    hands.step = step
-    assert project.session is not None
-    return hands
+from windows import camera
 
 
 def test_cut_in_two_names_the_sizes_and_shows_the_smaller_part(deep):

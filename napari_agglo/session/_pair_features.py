@@ -50,6 +50,7 @@ class PairRows:
     def __init__(self, graph: RegionGraph, features: FeatureMap) -> None:
         self.features = features
         self._state: FeatureState | None = None
+        self._rows: tuple[RegionGraph, tuple[Any, ...]] | None = None  # those of the last graph
         # Hulls are lists, and further blocks are functions of a graph: both need the graph of two.
         if not features.options.hulls and not features.blocks:
             layout = graph.layout
@@ -62,15 +63,15 @@ class PairRows:
             )
             self._width = features.width
 
-    def row(
-        self, graph: RegionGraph, members_a: Superpixels, members_b: Superpixels
-    ) -> NDArray[np.float32] | None:
+    def row(self, graph: RegionGraph, a: Ids, b: Ids) -> NDArray[np.float32] | None:
         """Return the features of two regions and of the boundary between them; None without one."""
         state = self._state
         if state is None:
-            pair = pair_graph(graph, members_a, members_b)
+            pair = pair_graph(graph, a, b)
             return None if pair is None else feature_matrix(pair, self.features)[0]
-        if _add_pair(*_ordered(members_a, members_b), *_rows(graph), *state[:3:2]) == 0:
+        if self._rows is None or self._rows[0] is not graph:
+            self._rows = graph, _rows(graph)
+        if _add_pair(*_ordered(a, b), *self._rows[1], *state[:3:2]) == 0:
             return None
         fill_features(_NODES, _EDGE, state)
         out = np.zeros((1, self._width), np.float32)
@@ -93,7 +94,7 @@ def edit_examples(
         return None
     if not rows:
         return None
-    packed = zlib.compress(np.stack(rows).astype("<f4").tobytes(), 1)
+    packed = zlib.compress(b"".join(row.astype("<f4", copy=False).tobytes() for row in rows), 1)
     return {"label": label, "width": len(rows[0]), "rows": base64.b64encode(packed).decode("ascii")}
 
 
@@ -131,14 +132,14 @@ def pair_row(
     >>> pair_row(graph, features, {1}, {3}) is None
     True
     """
-    return PairRows(graph, features).row(graph, members_a, members_b)
+    return PairRows(graph, features).row(graph, as_ids(members_a), as_ids(members_b))
 
 
 def pair_graph(
     graph: RegionGraph, members_a: Superpixels, members_b: Superpixels
 ) -> RegionGraph | None:
     """Return the graph of two contracted regions and their boundary; None if they do not touch."""
-    a, b = _ordered(members_a, members_b)
+    a, b = _ordered(as_ids(members_a), as_ids(members_b))
     layout = graph.layout
     regions = np.zeros((3, layout.region_width), np.int64)
     boundaries = np.zeros((1, layout.boundary_width), np.int64)
@@ -168,12 +169,11 @@ def pair_graph(
     )
 
 
-def _ordered(members_a: Superpixels, members_b: Superpixels) -> tuple[Ids, Ids]:
+def _ordered(a: Ids, b: Ids) -> tuple[Ids, Ids]:
     """Return the superpixels of two regions, those of the smaller id first.
 
     The id of a region is its smallest superpixel, and decides between two of equal size.
     """
-    a, b = as_ids(members_a), as_ids(members_b)
     return (a, b) if a[0] < b[0] else (b, a)
 
 

@@ -63,9 +63,9 @@ def dense_of(
     """Return the dense id of a superpixel, or of the one that a segment is named after."""
     ids = graph.ids
     at, why = 0, ""
-    if isinstance(number, int | np.integer) and not isinstance(number, bool):
+    if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
         if 0 < number <= int(ids[-1]):
-            at = int(np.searchsorted(ids, np.uint64(number)))
+            at = int(ids.searchsorted(np.uint64(number)))
         if at and ids[at] == number:
             return at
         why = ": 0 is the background" if number == 0 else f": there is no {what} of that id"
@@ -110,19 +110,20 @@ def is_locked(view: View, segment: Segment) -> bool:
     return bool(view.state.tree.constraints.lock_of[segment.anchor])
 
 
-def contacts(superpixels: Superpixels, members: Ids) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the neighbours of all of some superpixels, and where those of each end."""
+def contacts(superpixels: Superpixels, members: Ids) -> NDArray[np.int32]:
+    """Return the neighbours of all of some superpixels."""
     start = superpixels.start[members]
     counts = superpixels.stop[members] - start
     ends = np.cumsum(counts)
     at = np.arange(ends[-1]) + np.repeat(start - ends + counts, counts)
-    return superpixels.adjacent[at, 0], ends
+    touching: NDArray[np.int32] = superpixels.adjacent[at, 0]
+    return touching
 
 
 def neighbour_names(view: View, segment: Segment) -> NDArray[np.uint32]:
     """Return the names of the segments that touch a segment, ascending."""
     names = view.names()
-    there, _ = contacts(view.state.tree.superpixels, segment.members)
+    there = contacts(view.state.tree.superpixels, segment.members)
     touching_names: NDArray[np.uint32] = np.setdiff1d(names[there], names[segment.members])
     return touching_names
 
@@ -138,13 +139,12 @@ def merge_pairs(
     number = {int(names[target.anchor]): k for k, target in enumerate(segments)}
     touching: dict[tuple[int, int], tuple[int, int]] = {}
     for k, target in enumerate(segments[1:], start=1):
-        there, ends = contacts(view.state.tree.superpixels, target.members)
-        names_there = names[there]
         for name, other in number.items():
-            if other != k and (at := np.flatnonzero(names_there == name)).size:
-                here = int(target.members[np.searchsorted(ends, at[0], side="right")])
-                touching.setdefault((k, other), (here, int(there[at[0]])))
-                touching.setdefault((other, k), (int(there[at[0]]), here))
+            if other != k:
+                here, there = view.state.tree.superpixels.contact(target.members, name, names)
+                if there > 0:
+                    touching.setdefault((k, other), (here, there))
+                    touching.setdefault((other, k), (there, here))
     reached, pairs = {0}, []
     while True:
         new = [(a, b) for a, b in touching if a in reached and b not in reached]

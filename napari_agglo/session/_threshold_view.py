@@ -351,8 +351,7 @@ class View:
             node = tree.region(int(left[0]), self._threshold)
             members = tree.members(node)
             yield node, members
-            at = np.minimum(np.searchsorted(members, left), len(members) - 1)
-            left = left[members[at] != left]
+            left = left[members.take(members.searchsorted(left), mode="clip") != left]
 
     def _touched(self, anchors: NDArray[np.int32], regions: list[Ids]) -> NDArray[np.int32]:
         """Return the superpixels of the regions of anchors, and pieces that are there no more."""
@@ -378,11 +377,13 @@ class View:
         names = self.names()[here]
         if (names == names[0]).all():
             return (int(graph.ids[names[0]]),)
-        order = np.argsort(names, kind="stable")
+        order = names.argsort(kind="stable")
         names = names[order]
-        starts = np.flatnonzero(np.diff(names, prepend=0))  # no segment has the name 0
+        begins = np.ones(len(names), np.bool_)
+        begins[1:] = names[1:] != names[:-1]
+        starts = begins.nonzero()[0]
         sizes = np.add.reduceat(graph.sizes[here[order]], starts)
-        largest = np.argsort(-sizes, kind="stable")
+        largest = (-sizes).argsort(kind="stable")
         return tuple(graph.ids[names[starts[largest]]].tolist())
 
     def made_real(self, plan: Plan, progress: ProgressCallback | None = None) -> Plan:

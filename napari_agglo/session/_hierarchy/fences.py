@@ -83,16 +83,29 @@ class Constraints:
         lock: int = 0,
     ) -> Entered:
         """Enter an edit; `locked` are superpixels that it locks with `lock`, or unlocks with 0."""
+        index, start = len(self.edits), self.pooled
+        self.edits.append(edit)
+        self.parts.append(parts)
+        if index == len(self.scales):
+            self.scales = np.concatenate([self.scales, np.zeros(index)])
+        self.scales[index] = edit.scale
+        superpixels = _NONE
+        if isinstance(edit, Merge):
+            superpixels = np.array(edit.pairs, np.int32).reshape(-1)
+            pairs = [-1 - k for k in range(len(edit.pairs)) for _ in range(2)]
+            self._link(superpixels, np.array(pairs, np.int32), index)
+        elif parts:
+            superpixels = np.concatenate(parts)
+            which = np.arange(len(parts), dtype=np.int32).repeat([*map(len, parts)])
+            self._link(superpixels, which, index)
         if locked is None:
-            return self.enter_all([(edit, parts)])[0]
-        entered = self.enter_all([(edit, parts)])[0]._replace(
-            locked=locked, locks=self.lock_of[locked]
-        )
+            return Entered(superpixels, start, _NONE, _NONE)
+        entered = Entered(superpixels, start, locked, self.lock_of[locked])
         self.lock_of[locked] = lock
         return entered
 
     def enter_all(self, edits: Sequence[tuple[Edit, tuple[Ids, ...]]]) -> list[Entered]:
-        """Enter edits that lock nothing, each with its parts: all of a journal in one turn."""
+        """Enter edits that lock nothing, each with its parts, as `enter` does, in one turn."""
         first = len(self.edits)
         self.edits += [edit for edit, _ in edits]
         self.parts += [parts for _, parts in edits]

@@ -204,6 +204,8 @@ class Hierarchy:
     def _write(self, outcome: Outcome, step: Step) -> None:
         """Write the outcome of a replay to the log."""
         self.log.remove(outcome.gone, step)
+        if not len(outcome.done):
+            return
         self.log.add(outcome.made)
         row, first, second = outcome.done.T
         old = row < step.count
@@ -214,36 +216,33 @@ class Hierarchy:
 
     def _join(
         self, pieces: list[int], scale: float, edit: int, is_active: bool, step: Step
-    ) -> NDArray[np.int32]:
+    ) -> list[int]:
         """Join regions as an edit does and return the new rows.
 
         The first gives its name, if it `is_active`, else that of the larger is kept at each step.
         """
-        rows, whole, new = self.log.rows, pieces[0], []
+        whole, new = pieces[0], []
         for piece in pieces[1:]:
-            u, v = rows[whole], rows[piece]
+            u, v = self.log.rows[whole], self.log.rows[piece]
             swaps = (v["size"], u["low"]) > (u["size"], v["low"])
             first, second = (piece, whole) if swaps and not is_active else (whole, piece)
-            row = np.zeros(1, ROW)
-            row[0] = (
+            added = self.log.add_one(
                 -1, first, second, min(u["low"], v["low"]), edit, 1, u["size"] + v["size"], scale,
                 np.nan, u["hash_a"] ^ v["hash_a"], u["hash_b"] ^ v["hash_b"],
             )  # fmt: skip
-            added = self.log.add(row)
-            rows = self.log.rows
-            self.log.change("parent", np.array([whole, piece]), added[0], step)
-            whole = int(added[0])
+            self.log.change("parent", np.array([whole, piece]), added, step)
+            whole = added
             new.append(whole)
-        return np.array(new, np.int32)
+        return new
 
     def _merge(self, edit: Merge, step: Step) -> NDArray[np.int32]:
         """Join the regions of each pair; return what is fresh: they are gone, and their union."""
         index = len(self.constraints.edits)
         fresh = []
         for a, b in edit.pairs:
-            u, v = (self._region(superpixel, edit.scale) for superpixel in (a, b))
+            u, v = self._region(a, edit.scale), self._region(b, edit.scale)
             if u != v:
-                fresh += [u, v, *self._join([u, v], edit.scale, index, True, step).tolist()]
+                fresh += [u, v, *self._join([u, v], edit.scale, index, True, step)]
         step.entered = self.constraints.enter(edit)
         return np.array(fresh, np.int32)
 
@@ -260,14 +259,15 @@ class Hierarchy:
         order = self.log.subtree(node)
         fresh = np.concatenate([_NO_ROWS, *(self._divide(one, step) for one in divisions)])
         members = np.concatenate(edit.parts)
-        parts = np.repeat(np.arange(len(edit.parts), dtype=np.int32), [*map(len, edit.parts)])
-        ascending = np.argsort(members, kind="stable")
+        parts = np.arange(len(edit.parts), dtype=np.int32).repeat([*map(len, edit.parts)])
+        ascending = members.argsort(kind="stable")
         members, parts = members[ascending], parts[ascending]
         rows = self.log.rows
         leaf = rows["first"][order] < 0
         more = [division.members[1:] for division in divisions]
-        held = np.sort(np.concatenate([rows["low"][order[leaf]], *more]))
-        if not np.array_equal(held, members):
+        held = np.concatenate([rows["low"][order[leaf]], *more])
+        held.sort()
+        if len(held) != len(members) or (held != members).any():
             raise InvalidInput(
                 "`parts` must be disjoint and make up one segment: give each of its superpixels "
                 "once."
@@ -296,8 +296,9 @@ class Hierarchy:
         Each has two regions, so if there is one merge less than parts, each part is a region.
         """
         edits = self.log.rows["edit"][crossing]
-        one_step = len(crossing) == 1 or ((edits >= 0) & (edits == edits[:1])).all()
-        return len(crossing) == n_parts - 1 > 0 and bool(one_step)
+        if len(crossing) != n_parts - 1 or not n_parts > 1:
+            return False
+        return len(crossing) == 1 or bool(((edits >= 0) & (edits == edits[0])).all())
 
     def _without(self, last: NDArray[np.int64]) -> Outcome:
         """Return the outcome of a cut into the regions that the last merges have joined.
@@ -374,7 +375,7 @@ class Hierarchy:
             pieces = order[~unseen]
             pieces = pieces[np.argsort(rows["low"][pieces])]
             index = len(self.constraints.edits)
-            node = int(self._join(pieces.tolist(), edit.scale, index, False, step)[-1])
+            node = self._join(pieces.tolist(), edit.scale, index, False, step)[-1]
         step.entered = self.constraints.enter(edit, (members,), locked=members)
         self._pass_name(naming, node, step)
         return np.array([node], np.int32)

@@ -128,6 +128,14 @@ class MergeLog:
         self.count = end
         return added
 
+    def add_one(self, *values: Any) -> int:
+        """Add a row of these values, in the order of `ROW`, and return its number."""
+        if self.count == len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros(len(self.rows), ROW)])
+        self.rows[self.count] = values
+        self.count += 1
+        return self.count - 1
+
     def change(self, name: str, at: NDArray[Any], values: Any, step: Step) -> None:
         """Change a field of some rows, and note in a step how it was."""
         if not len(at):
@@ -179,7 +187,7 @@ class MergeLog:
         """
         room = 256
         while True:
-            out, stack = np.zeros(room, np.int64), np.zeros(room, np.int64)
+            out, stack = np.empty(room, np.int64), np.empty(room, np.int64)
             n = int(list_subtree(int(node), births_from, self.rows, stack, out))
             if n <= room:
                 return out[:n]
@@ -187,8 +195,9 @@ class MergeLog:
 
     def children(self, merges: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the two regions of each merge, the one that passes its name on first."""
-        rows = self.rows[merges]
-        return np.stack([rows["first"], rows["second"]], axis=1)
+        ends = np.empty((len(merges), 2), np.int32)
+        ends[:, 0], ends[:, 1] = self.rows["first"][merges], self.rows["second"][merges]
+        return ends
 
     def crossing(
         self, order: NDArray[np.int64], members: Ids, parts: NDArray[np.int32]
@@ -197,22 +206,24 @@ class MergeLog:
 
         An edit joins parts as a whole: all its merges do, or none.
         """
-        rows = self.rows[order]
-        is_leaf = rows["first"] < 0
-        spread = np.full(len(order), -2, np.int64)
-        spread[is_leaf] = parts[np.searchsorted(members, rows["low"][is_leaf])]
+        is_leaf = self.rows["first"][order] < 0
+        spread = np.empty(len(order), np.int64)
+        spread[:] = -2
+        spread[is_leaf] = parts[members.searchsorted(self.rows["low"][order[is_leaf]])]
         spread_parts(spread, np.empty_like(spread))
-        crosses = spread == -1
-        edits = rows["edit"][crosses & (rows["edit"] >= 0)]
+        crossing = order[spread == -1]
+        edits = self.rows["edit"][crossing]
+        edits = edits[edits >= 0]
         if len(edits):
-            crosses |= np.isin(rows["edit"], edits)
-        return np.sort(order[crosses])
+            crosses = np.isin(self.rows["edit"][order], edits)
+            crossing = order[crosses | (spread == -1)]
+        crossing.sort()
+        return crossing
 
     def members(self, node: int) -> Ids:
         """Return the superpixels of a row, ascending."""
         order = self.subtree(node)
-        rows = self.rows[order]
-        members: Ids = rows["low"][rows["first"] < 0]
+        members: Ids = self.rows["low"][order[self.rows["first"][order] < 0]]
         members.sort()
         members.flags.writeable = False
         return members

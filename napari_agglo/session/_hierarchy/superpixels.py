@@ -83,6 +83,18 @@ class Superpixels:
             self.row_of,
         )
 
+    def contact(
+        self, members: NDArray[np.int32], name: int, names: NDArray[np.uint32]
+    ) -> tuple[int, int]:
+        """Return the first of some superpixels that touches one of a name, and that one; or 0, 0.
+
+        `names` is the table of names of the superpixels.
+        """
+        here, there = _first_contact(
+            read_only(members), name, names, self.start, self.stop, self.adjacent
+        )
+        return int(here), int(there)
+
     def divide(self, division: Division) -> Divided:
         """Exchange the boundaries of a superpixel for those of its pieces."""
         pieces = division.members
@@ -154,6 +166,21 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+@kernel
+def _first_contact(
+    members: Any, name: Any, names: Any, start: Any, stop: Any, adjacent: Any
+) -> Any:
+    """Return the first member with a neighbour of a name, and that neighbour. No bounds checking.
+
+    Both are 0 if there is none.
+    """
+    for k in range(members.size):
+        for at in range(start[members[k]], stop[members[k]]):
+            if names[adjacent[at, 0]] == name:
+                return np.int64(members[k]), np.int64(adjacent[at, 0])
+    return np.int64(0), np.int64(0)
 
 
 def resized(table: NDArray[Any], n: int, value: int) -> NDArray[Any]:

@@ -260,7 +260,8 @@ PRIVATE_IMPORTS = {
         _numba/test_cache.py _numba/test_hash_tables.py _numba/test_heaps.py
         _numba/test_kernel_sources.py _numba/test_shared.py _numba/test_sums.py
         _numba/test_union_find.py
-        agglomeration/test_mean.py learning/test_decision_tree.py pixels/test_filters.py
+        agglomeration/test_mean.py blocks/test_pieces.py learning/test_decision_tree.py
+        pixels/test_filters.py
         superpixels/test_boundary_cue.py superpixels/test_oriented_energy.py
         superpixels/test_descent.py superpixels/test_gaussian.py superpixels/test_watershed.py
         volumes/test_relabel.py

@@ -31,7 +31,7 @@ from napari_agglo.superpixels._oversegment import (
     sigmas_in_voxels,
 )
 from napari_agglo.volumes import DenseLabels, ValueGate
-from napari_agglo.volumes._labels import _components, _look_up
+from napari_agglo.volumes._labels import _look_up, _number_roots
 
 Arrays = dict[str, NDArray[Any]]
 _SAMPLE = 1 << 20  # voxels from which the size of superpixels is estimated
@@ -90,13 +90,12 @@ def cut_block(
         [connected[axis] for axis in kept],
         least,
     )
-    segment_block(
+    n_labels = segment_block(
         values.squeeze(drop), None if inside is None else inside.squeeze(drop), None, recipe, 1,
         labels.squeeze(drop), tick,
     )  # fmt: skip
     here = local(core, outer)
-    pieces = _components(np.ascontiguousarray(labels[here])).astype(np.uint32, copy=False)
-    count = int(pieces.max(initial=0))
+    pieces, count = cropped_pieces(labels, n_labels, here)
     out: Arrays = {"pieces": pieces.reshape(-1), "count": np.array([count], np.int64)}
     for axis, side in enumerate(here):
         for name, at, beyond in (("low", side.start, -1), ("high", side.stop - 1, 1)):
@@ -111,6 +110,96 @@ def cut_block(
             same = labels[tuple(plane)] == labels[tuple(further)]
             out[f"same_{name}_{axis}"] = np.packbits(same.reshape(-1))
     return out
+
+
+def cropped_pieces(
+    labels: NDArray[np.uint32], n_labels: int, here: Slices
+) -> tuple[NDArray[np.uint32], int]:
+    """Return the connected pieces of labels within a box, 1 to n in C order, and their number.
+
+    Each label is connected in the whole array. One that does not cross a side of the box is
+    therefore one piece, and only the others are looked at voxel by voxel.
+    """
+    is_cut = np.zeros(n_labels + 1, np.bool_)
+    for axis, side in enumerate(here):
+        for at, beyond in ((side.start, side.start - 1), (side.stop - 1, side.stop)):
+            if 0 <= beyond < labels.shape[axis]:
+                inner, outer = ((*here[:axis], k, *here[axis + 1 :]) for k in (at, beyond))
+                is_cut[labels[inner][labels[inner] == labels[outer]]] = True
+    is_cut[0] = False
+    shape = [side.stop - side.start for side in here]
+    size = math.prod(shape)
+    pieces = np.empty(size, np.uint32)
+    # as long as there can be pieces; pages that no piece reaches take no memory
+    parents = np.empty(size + 1, np.uint32)
+    rows = np.zeros((4, len(shape)), np.int64)
+    rows[0] = shape
+    rows[1] = np.array(labels.strides) // labels.itemsize
+    first = int(sum(rows[1] * [side.start for side in here]))
+    known = np.zeros(len(is_cut), np.uint32)
+    count = _crop(labels.reshape(-1), first, rows, is_cut, known, pieces, parents)
+    _number_roots(parents[: count + 1])
+    _look_up(pieces, parents, pieces)
+    return pieces.reshape(shape), int(parents[: count + 1].max())
+
+
+@kernel
+def _crop(
+    flat: Any, first: int, rows: Any, is_cut: Any, known: Any, pieces: Any, parents: Any
+) -> int:
+    """Give each voxel of a box the piece of an equal voxel before it; return how many there are.
+
+    `flat` has the labels of the whole array, and `first` is the voxel of it where the box begins;
+    `rows` has the shape of the box, the strides of the array, and two rows of zeros for the place
+    in the box and the steps to the rows before it. A label that is not cut has one piece, in
+    `known`, whose zeros the caller passes. Pieces that turn out to be one are joined in `parents`,
+    a root being the first of them. Checks nothing.
+    """
+    shape, strides, place, steps = rows[0], rows[1], rows[2], rows[3]
+    last = shape.size - 1
+    width = shape[last]
+    count = 0
+    parents[0] = 0
+    for start in range(0, pieces.size, width):
+        begin = first
+        stride = width
+        for axis in range(last - 1, -1, -1):
+            begin += place[axis] * strides[axis]
+            steps[axis] = stride if place[axis] > 0 else 0
+            stride *= shape[axis]
+        before = np.int64(-1)
+        piece = np.int64(0)
+        crosses = False
+        for j in range(width):
+            value = np.int64(flat[begin + j])
+            if value != before:
+                before = value
+                crosses = is_cut[value]
+                piece = np.int64(known[value])
+                if piece == 0 and value != 0 and not crosses:
+                    count += 1
+                    piece = np.int64(count)
+                    parents[count] = count
+                    known[value] = count
+            if crosses:
+                for axis in range(last - 1, -1, -1):
+                    if steps[axis] > 0 and flat[begin + j - strides[axis]] == value:
+                        other = np.int64(pieces[start + j - steps[axis]])
+                        if piece == 0:
+                            piece = other
+                        elif piece != other:
+                            join_sets(piece, other, parents)
+                if piece == 0:
+                    count += 1
+                    piece = np.int64(count)
+                    parents[count] = count
+            pieces[start + j] = piece
+        for axis in range(last - 1, -1, -1):
+            place[axis] += 1
+            if place[axis] < shape[axis]:
+                break
+            place[axis] = 0
+    return count
 
 
 def sample_box(whole: Sequence[int], per_plane: bool) -> Slices:

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.graph._region_graph import Layout, RegionGraph
-from napari_agglo.graph._scan import enter_pairs, scan_rows
+from napari_agglo.graph._scan import (
+    CueColumns,
+    Pairs,
+    Pixels,
+    RowBuffers,
+    Rows,
+    enter_pairs,
+    scan_rows,
+)
 from napari_agglo.volumes import (
     Affinities,
     OrientedMap,
@@ -258,7 +266,6 @@ def scan(
     strides = np.array([math.prod(shape[axis + 1 :]) for axis in range(len(shape))], np.int64)
     place = Window((0,) * image.ndim, image.shape, image.shape) if window is None else window
     within = np.array([place.core, place.origin, place.whole], np.int64)
-    where = np.zeros_like(shape)
     width = image.shape[-1]
     n_rows = labels.size // width if width else 0
     step = max(1, _SLICE // max(width, 1))
@@ -272,20 +279,22 @@ def scan(
     n_pairs = np.zeros(1, np.int64)
     table = _empty_table(room)
     recent = np.zeros(2 * _RECENT, np.int64)
-    at = np.zeros(width + 1, np.int64)
     bin_of = (np.arange(256) * layout.bins // 256).astype(np.uint8)
-    sources = layout.source_table()
-    words = layout.word_table()
+    pixels = Pixels(labels, values, n_labels, shape, strides, within, dams)
+    cues = CueColumns(
+        layout.source_table(), layout.word_table(), bin_of, layout.powers, layout.bins
+    )
+    buffers = RowBuffers(np.zeros_like(shape), np.zeros(width + 1, np.int64))
     row = 0
     while row < n_rows:
         report(progress, "graph", row, n_rows)
         stop = min(row + step, n_rows)
-        row = scan_rows(
-            labels, values, sources, words, shape, strides, within, where, row, stop, dams, bin_of,
-            layout.powers, layout.bins,
+        rows = Rows(
             regions.reshape(-1), layout.region_width, boxes,
-            boundaries.reshape(-1), layout.boundary_width, pairs, n_pairs, table, recent, at,
+            boundaries.reshape(-1), layout.boundary_width,
         )  # fmt: skip
+        found = Pairs(pairs, n_pairs, table, recent)
+        row = scan_rows(row, stop, pixels, cues, rows, found, buffers)
         if row < stop:  # the next row might not have fitted
             room = 2 * room + min(layout.ndim * width, n_labels * n_labels)
             boundaries = _grown(boundaries, room, int(n_pairs[0]))

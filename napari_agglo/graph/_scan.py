@@ -17,7 +17,7 @@ made the same loop 20 times slower).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,15 +25,64 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import pair_slot
 
 
+class Pixels(NamedTuple):
+    """The volume: flat labels 0..``n_labels - 1``, (planes, pixels) of uint8, and their layout."""
+
+    labels: Any
+    values: Any
+    n_labels: Any
+    shape: Any
+    strides: Any
+    # Three rows with a number for each axis: the pixels that count, from 0 on; the place of pixel 0
+    # in the volume; and the shape of the volume.
+    window: Any
+    dams: Any  # whether a line of 0 one pixel thick is a boundary
+
+
+class CueColumns(NamedTuple):
+    """The planes of each cue, and what a row keeps of them: power sums and a histogram."""
+
+    sources: Any  # tables of `Layout`
+    words: Any
+    bin_of: Any  # the bin of each of the 256 values
+    powers: Any
+    bins: Any
+
+
+class Rows(NamedTuple):
+    """Rows of statistics to add to, flat, with their widths, and the boxes of regions."""
+
+    regions: Any
+    region_width: Any
+    boxes: Any
+    boundaries: Any
+    boundary_width: Any
+
+
+class Pairs(NamedTuple):
+    """The boundaries found so far, and the hash table from a pair of labels to its boundary."""
+
+    ends: Any
+    count: Any  # of one element
+    table: Any  # a power of two of slots, key and boundary each
+    recent: Any  # the same, smaller: a cache of the last look-ups
+
+
+class RowBuffers(NamedTuple):
+    """Room for the coordinates of a row of pixels, and for the places of its faces."""
+
+    where: Any
+    at: Any
+
+
 @inlined
-def _boundary_between(
-    u: Any, v: Any, n_labels: Any, recent: Any, table: Any, pairs: Any, n_pairs: Any
-) -> Any:
+def _boundary_between(u: Any, v: Any, n_labels: Any, pairs: Any) -> Any:
     """Return the index of the boundary of labels `u` and `v`; enter it if it is new.
 
     The next row has the same pairs again, so a small direct-mapped cache, `recent`, answers most
     look-ups from the processor's cache.
     """
+    ends, count, table, recent = pairs
     u, v = np.int64(min(u, v)), np.int64(max(u, v))
     key = u * n_labels + v
     mask = table.size // 2 - 1
@@ -43,12 +92,12 @@ def _boundary_between(
         return recent[near + 1]
     while table[2 * slot] != key:
         if table[2 * slot] == 0:
-            edge = n_pairs[0]
+            edge = count[0]
             table[2 * slot] = key
             table[2 * slot + 1] = edge
-            pairs[edge, 0] = u
-            pairs[edge, 1] = v
-            n_pairs[0] = edge + 1
+            ends[edge, 0] = u
+            ends[edge, 1] = v
+            count[0] = edge + 1
             break
         slot = (slot + 1) & mask
     recent[near] = key
@@ -58,8 +107,8 @@ def _boundary_between(
 
 @inlined
 def _add_cues(
-    values: Any, sources: Any, direction: Any, start: Any, n: Any, sides: Any, far: Any, near: Any,
-    bin_of: Any, powers: Any, bins: Any, rows: Any, column: Any,
+    values: Any, cues: Any, direction: Any, start: Any, n: Any, sides: Any, far: Any, near: Any,
+    rows: Any, column: Any,
 ) -> None:  # fmt: skip
     """Add `n` pixels from `start`, or the values of as many faces, to the cues of a row.
 
@@ -70,6 +119,7 @@ def _add_cues(
     Rows are addressed in one flat array, in which the cues of this row begin at `column`: a view of
     a row would cost a reference count per run. With one power there is no histogram either.
     """
+    sources, _, bin_of, powers, bins = cues
     for cue in range(sources.shape[0]):
         s1 = np.int64(0)
         s2 = np.int64(0)
@@ -100,12 +150,11 @@ def _add_cues(
 
 
 @inlined
-def _add_row(
-    labels: Any, base: Any, where: Any, window: Any, values: Any, sources: Any, words: Any,
-    bin_of: Any, powers: Any, bins: Any,
-    regions: Any, region_width: Any, boxes: Any,
-) -> None:  # fmt: skip
+def _add_row(base: Any, where: Any, pixels: Any, cues: Any, rows: Any) -> None:
     """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
+    labels, values, _, _, _, window, _ = pixels
+    _, words, _, _, _ = cues
+    regions, region_width, boxes, _, _ = rows
     ndim = where.size
     last = ndim - 1
     width = window[0, last]
@@ -153,9 +202,8 @@ def _add_row(
         regions[coordinates + last] += total
         regions[column] += squares
         _add_cues(
-            values, sources, 0, base + start, n, 1, np.int64(0), np.int64(0), bin_of, powers, bins,
-            regions, column + 1,
-        )  # fmt: skip
+            values, cues, 0, base + start, n, 1, np.int64(0), np.int64(0), regions, column + 1
+        )
         for cue in range(words.shape[0]):
             column = row + words[cue, 1]
             for i in range(base + start, base + stop):
@@ -165,11 +213,8 @@ def _add_row(
 
 @inlined
 def _add_open_face(
-    labels: Any, i: Any, axis: Any, step: Any, at: Any, shape: Any, dams: Any, values: Any,
-    sources: Any, bin_of: Any, powers: Any, bins: Any, regions: Any, region_width: Any,
-    boundaries: Any, boundary_width: Any,
-    pairs: Any, n_pairs: Any, table: Any, recent: Any, n_labels: Any,
-) -> None:  # fmt: skip
+    i: Any, axis: Any, at: Any, pixels: Any, cues: Any, rows: Any, pairs: Any
+) -> None:
     """Add the face between pixel `i` and the next along `axis`, one of which has label 0.
 
     It is an open face of the region on the other side. If dams count, and the 0 is a dam, one pixel
@@ -177,7 +222,10 @@ def _add_open_face(
     for both sides, or those of its two faces for an oriented cue. Of the two faces of a dam the
     lower one is added to the boundary.
     """
+    labels, values, n_labels, shape, strides, _, dams = pixels
+    regions, region_width, _, boundaries, boundary_width = rows
     ndim = shape.size
+    step = strides[axis]
     u = labels[i]
     v = labels[i + step]
     if u == 0:
@@ -187,38 +235,31 @@ def _add_open_face(
     above = labels[i + 2 * step] if dams and at + 2 < shape[axis] else v
     if above == 0 or above == u:
         return
-    row = boundary_width * _boundary_between(u, above, n_labels, recent, table, pairs, n_pairs)
+    row = boundary_width * _boundary_between(u, above, n_labels, pairs)
     boundaries[row + axis] += 1
     _add_cues(
-        values, sources, 1 + axis, i + step, np.int64(1), 2, np.int64(0), step, bin_of, powers,
-        bins, boundaries, row + ndim,
-    )  # fmt: skip
+        values, cues, 1 + axis, i + step, np.int64(1), 2, np.int64(0), step, boundaries, row + ndim
+    )
 
 
 @kernel
 def scan_rows(
-    labels: Any, values: Any, sources: Any, words: Any, shape: Any, strides: Any, window: Any,
-    where: Any,
-    first_row: Any, last_row: Any, dams: Any, bin_of: Any, powers: Any, bins: Any, regions: Any,
-    region_width: Any, boxes: Any, boundaries: Any, boundary_width: Any, pairs: Any, n_pairs: Any,
-    table: Any, recent: Any, at: Any,
-) -> Any:  # fmt: skip
+    first_row: Any, last_row: Any, pixels: Any, cues: Any, rows: Any, pairs: Any, buffers: Any
+) -> Any:
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
-    No bounds checking is performed: `labels` (flat) has 0..``len(boxes) - 1``, `values` is (planes,
-    pixels) of uint8, `sources` and `words` are tables of `Layout`, `regions` and `boundaries` are
-    flat, `table` and `recent` have a power of two of slots, key and value each. `where` is a buffer
-    for coordinates, `at` for a row. `window` has three rows with a number for each axis: the pixels
-    that count, from 0 on; the place of pixel 0 in the volume; and the shape of the volume. The
-    kernel adds to the arrays from `regions` on.
+    The kernel adds to `rows` and `pairs`. No bounds checking is performed.
     """
+    labels, values, n_labels, shape, strides, window, _ = pixels
+    _, _, _, boundaries, boundary_width = rows
+    ends, count, table, _ = pairs
+    where, at = buffers
     ndim = shape.size
     last = ndim - 1
     width = shape[last]
-    n_labels = np.int64(boxes.shape[0])
-    room = min(pairs.shape[0], table.size // 4)  # the table stays at most half full
+    room = min(ends.shape[0], table.size // 4)  # the table stays at most half full
     for line in range(first_row, last_row):
-        if n_pairs[0] + ndim * width > room and room < n_labels * (n_labels - 1) // 2:
+        if count[0] + ndim * width > room and room < n_labels * (n_labels - 1) // 2:
             return line
         rest = line
         for axis in range(last - 1, -1, -1):
@@ -230,10 +271,7 @@ def scan_rows(
         if outside:
             continue
         base = line * width
-        _add_row(
-            labels, base, where, window, values, sources, words, bin_of, powers, bins, regions,
-            region_width, boxes,
-        )  # fmt: skip
+        _add_row(base, where, pixels, cues, rows)
         for axis in range(ndim):
             if axis < last and where[axis] + 1 >= shape[axis]:
                 continue
@@ -255,21 +293,16 @@ def scan_rows(
                     stop += 1
                 face += stop - start
                 if u > 0 and v > 0:
-                    edge = _boundary_between(u, v, n_labels, recent, table, pairs, n_pairs)
-                    row = boundary_width * edge
+                    row = boundary_width * _boundary_between(u, v, n_labels, pairs)
                     boundaries[row + axis] += stop - start
                     _add_cues(
-                        values, sources, 1 + axis, base + start, stop - start, 2, step, np.int64(0),
-                        bin_of, powers, bins, boundaries, row + ndim,
+                        values, cues, 1 + axis, base + start, stop - start, 2, step, np.int64(0),
+                        boundaries, row + ndim,
                     )  # fmt: skip
                 else:
                     for k in range(start, stop):
-                        _add_open_face(
-                            labels, base + k, axis, step, k if axis == last else where[axis],
-                            shape, dams, values, sources, bin_of, powers, bins, regions,
-                            region_width, boundaries, boundary_width, pairs, n_pairs, table, recent,
-                            n_labels,
-                        )  # fmt: skip
+                        place = k if axis == last else where[axis]
+                        _add_open_face(base + k, axis, place, pixels, cues, rows, pairs)
     return last_row
 
 

@@ -1,7 +1,7 @@
 """The paper's Table 1 with our rows: photographs of BSDS500 against several people.
 
     python -m benchmarks.bsds [--rows "mean,oriented mean,flat,agglo"] [--no-boundaries]
-        [--images 20] [--seed 0] [--preset natural]
+        [--images 20] [--seeds 0,1,2,3,4] [--preset natural]
 
 Policies are learned from the images of ``train`` and judged on those of ``test``, in the folder
 ``bsds500_subset`` of the data. The rows: from our own oriented map of the bare image, *mean*,
@@ -11,7 +11,8 @@ against the others, *human*. Learned rows read textons too. Covering (ODS, OIS, 
 index and VI (ODS, OIS) are means over images and people; F (ODS, OIS) and the average precision are
 of boundaries, matched within 0.0075 of the diagonal.
 Oriented maps and words are kept in bench-output/bsds, by the code that made them, and so is each
-row, with its options: the table of the documentation has the last run of each.
+row, with its options: the table of the documentation has the last run of each. A learned row is the
+mean over seeds of the training; seeds of the same options may be run one after the other.
 """
 
 from __future__ import annotations
@@ -222,26 +223,50 @@ def human(images: Iterable[Photograph], boundaries: bool) -> list[float]:
 ROWS = ("mean", "oriented mean", "flat", "agglo", "gPb mean", "gPb flat", "gPb agglo", "human")
 
 
-def keep(name: str, row: list[float], options: str) -> None:
+def keep(name: str, row: list[float], options: str, seed: int | None) -> None:
     """Keep a row, and the table of all rows that were kept."""
     file = KEPT / "rows.json"
     rows = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    rows[name] = {"row": [None if math.isnan(one) else one for one in row], "options": options}
+    former = rows.get(name, {})
+    each = former["each"] if former.get("options") == options else {}
+    each["" if seed is None else str(seed)] = [None if math.isnan(one) else one for one in row]
+    rows[name] = {"each": each, "options": options}
     KEPT.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    keep_text("bsds", markdown(rows))
+
+
+def mean(each: dict[str, list[float | None]]) -> list[float]:
+    """Return the mean of the rows of all seeds."""
+    out: list[float] = np.mean(np.array(list(each.values()), float), axis=0).tolist()
+    return out
+
+
+def markdown(rows: dict[str, Any]) -> str:
+    """Return the table of rows, and under it the options, and the figures of each seed."""
     lines = [line(("", *COLUMNS)), "|---" * (1 + len(COLUMNS)) + "|"]
     shown = [one for one in reversed(ROWS) if one in rows]
-    lines += [line((one, *cells(rows[one]["row"]))) for one in shown]
+    lines += [line((one, *cells(mean(rows[one]["each"])))) for one in shown]
     made: dict[str, list[str]] = {}
     for one in shown:
         made.setdefault(rows[one]["options"], []).append(one)
     lines += ["", *(f"- {', '.join(names)}: {how}." for how, names in made.items())]
-    keep_text("bsds", "\n".join(lines))
+    for one in shown:
+        each = {int(seed): row for seed, row in rows[one]["each"].items() if seed}
+        if len(each) > 1:
+            seeds = sorted(each)
+            covering, vi = (
+                " ".join(f"{each[seed][COLUMNS.index(what)]:.3f}" for seed in seeds)
+                for what in ("covering", "VI")
+            )
+            of = ", ".join(map(str, seeds))
+            lines.append(f"- {one}, mean over the seeds {of}: covering {covering}, VI {vi}.")
+    return "\n".join(lines)
 
 
-def cells(row: list[float | None]) -> list[str]:
+def cells(row: list[float]) -> list[str]:
     """Return figures as texts."""
-    return ["" if one is None else f"{one:.3f}" for one in row]
+    return ["" if math.isnan(one) else f"{one:.3f}" for one in row]
 
 
 def main() -> None:
@@ -250,33 +275,34 @@ def main() -> None:
     parser.add_argument("--rows", default=",".join(ROWS))
     parser.add_argument("--no-boundaries", action="store_true")
     parser.add_argument("--images", type=int, default=20, help="of each part, at most")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", default="0", help="of the trainings, divided by commas")
     parser.add_argument("--preset", default="natural", help="of the features of learned rows")
     arguments = parser.parse_args()
     taught, tested = photographs("train", arguments.images), photographs("test", arguments.images)
     boundaries = not arguments.no_boundaries
     print(line(("", *COLUMNS)) + "\n" + "|---" * (1 + len(COLUMNS)) + "|", flush=True)
     for name in arguments.rows.split(","):
-        start = time.process_time()
         source, policy = ("gPb", name[4:]) if name.startswith("gPb ") else ("own", name)
-        learning = merging = 0.0
-        options = f"{len(tested)} test images"
-        if policy == "human":
-            row = human(tested, boundaries)
-        else:
-            rule: Any = policy
-            if policy in ("flat", "agglo"):
-                rule = learned(policy, source, taught, seed=arguments.seed, preset=arguments.preset)
-                learning = time.process_time() - start
-                options += (
-                    f", learned from {len(taught)}, features `{arguments.preset}`, "
-                    f"seed {arguments.seed}"
-                )
-            row, merging = judged(rule, source, tested, boundaries)
-        keep(name, row, options)
-        print(line((name, *cells([None if math.isnan(one) else one for one in row]))), flush=True)
-        whole = time.process_time() - start
-        print(f"  (CPU {whole:.0f} s: {learning:.0f} learning, {merging:.1f} merging)", flush=True)
+        learns = policy in ("flat", "agglo")
+        for seed in map(int, arguments.seeds.split(",")) if learns else [None]:
+            start = time.process_time()
+            learning = merging = 0.0
+            options = f"{len(tested)} test images"
+            if policy == "human":
+                row = human(tested, boundaries)
+            else:
+                rule: Any = policy
+                if learns:
+                    rule = learned(policy, source, taught, seed=seed, preset=arguments.preset)
+                    learning = time.process_time() - start
+                    options += f", learned from {len(taught)}, features `{arguments.preset}`"
+                row, merging = judged(rule, source, tested, boundaries)
+            whole = time.process_time() - start
+            keep(name, row, options, seed)
+            title = name if seed is None else f"{name}, seed {seed}"
+            print(line((title, *cells(row))))
+            print(f"  (CPU {whole:.0f} s: {learning:.0f} learning, {merging:.1f} merging)",
+                  flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ class PairRows:
     def __init__(self, graph: RegionGraph, features: FeatureMap) -> None:
         self.features = features
         self._state: FeatureState | None = None
-        self._rows: tuple[RegionGraph, tuple[Any, ...]] | None = None  # those of the last graph
+        # The last graph, and its rows as the kernel takes them.
+        self._rows: tuple[RegionGraph, tuple[Any, Any, Any, Any]] | None = None
         # Hulls are lists, and further blocks are functions of a graph: both need the graph of two.
         if not features.options.hulls and not features.blocks:
             layout = graph.layout
@@ -71,7 +72,9 @@ class PairRows:
             return None if pair is None else feature_matrix(pair, self.features)[0]
         if self._rows is None or self._rows[0] is not graph:
             self._rows = graph, _rows(graph)
-        if _add_pair(*_ordered(a, b), *self._rows[1], *state[:3:2]) == 0:
+        first, second = _ordered(a, b)
+        ndim, edges, boundaries, rows = self._rows[1]
+        if _add_pair(first, second, ndim, edges, boundaries, rows, state[0], state[2]) == 0:
             return None
         fill_features(_NODES, _EDGE, state)
         out = np.zeros((1, self._width), np.float32)

@@ -211,7 +211,7 @@ class MergeLog:
         spread[:] = -2
         spread[is_leaf] = parts[members.searchsorted(self.rows["low"][order[is_leaf]])]
         spread_parts(spread, np.empty_like(spread))
-        crossing = order[spread == -1]
+        crossing: NDArray[np.int64] = order[spread == -1]
         edits = self.rows["edit"][crossing]
         edits = edits[edits >= 0]
         if len(edits):

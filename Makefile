@@ -55,8 +55,9 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 WINDOWS := test_jobs.py test_dock.py test_story.py data/test_widget.py hierarchy evaluate \
 	proofread/test_gestures.py proofread/test_shapes.py proofread/test_hand_over.py
 SETUP_WINDOWS = PYTHON="$(PYTHON)" bash scripts/setup.sh test-windows
+# PySide6 6.12.0 loses references to None in overridden methods: before Python 3.12 that ends the process.
 test-pyside:  ## some windows with PySide6, in an environment of its own
-	@VENV="$(VENV)-pyside" $(SETUP_WINDOWS) PySide6
+	@VENV="$(VENV)-pyside" $(SETUP_WINDOWS) "PySide6!=6.12.0"
 	@"$(VENV)-pyside/bin/python" tests/kernels.py
 	@QT_API=pyside6 "$(VENV)-pyside/bin/python" -m pytest -q -o qt_api=pyside6 $(addprefix tests/widgets/,$(WINDOWS))
 

@@ -10,6 +10,7 @@ that make an override real.
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -183,9 +184,9 @@ def _pack(ids: Ids) -> list[int] | str:
 def _unpack(packed: list[int] | str) -> Ids:
     ids: Any
     if isinstance(packed, str):
-        steps = np.frombuffer(zlib.decompress(base64.b64decode(packed)), "<i4")
-        ids = np.cumsum(steps, dtype=np.int64)
-        if not (ids[1:] > ids[:-1]).all():  # to sort always would take long in a long journal
+        steps = np.frombuffer(zlib.decompress(binascii.a2b_base64(packed)), "<i4")
+        ids = steps.cumsum(dtype=np.int64)
+        if steps[1:].min(initial=1) < 1:  # to sort always would take long in a long journal
             ids = np.unique(ids)
     else:
         ids = sorted({int(superpixel) for superpixel in packed})

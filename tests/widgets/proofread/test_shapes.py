@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtTest import QTest
-from widgets.proofread.test_clicks_3d import deep
 from windows import draw
 
 import napari_agglo as agglo
 
-__all__ = ["deep"]
+pytestmark = pytest.mark.usefixtures("painted")  # colours are compared with pixels
 
 
 def rest(hands):

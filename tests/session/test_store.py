@@ -18,8 +18,8 @@ from napari_agglo import InvalidInput
 from napari_agglo.errors import SetOption
 from napari_agglo.features import FeatureMap
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, RandomPolicy, flatten_trees
-from napari_agglo.session import NotSaved
-from napari_agglo.session._store import Store, create
+from napari_agglo.session import NotSaved, SessionDamaged
+from napari_agglo.session._store import Store, arrays, create
 from napari_agglo.volumes import write_labels
 
 
@@ -389,3 +389,42 @@ def test_the_copy_is_independent(path, tmp_path):
     with Store.open(path) as one, Store.open(tmp_path / "copy.agglo") as two:
         one.journal.append({"only": "here"})
         assert len(entries_of(two)) == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "chunk_bytes", "n_chunks"),
+    [
+        ((7,), 24, 3),  # the last chunk is not full
+        ((5, 3), 48, 3),
+        ((2, 5, 3), 48, 6),  # as cues: chunks of rows of the second axis
+        ((3, 2, 5), 32, 12),  # of the last axis
+        ((3, 2), 8, 6),  # each value is a chunk
+        ((4, 3, 2), 1 << 22, 1),
+    ],
+)
+def test_arrays_are_read_from_their_chunks(tmp_path, monkeypatch, shape, chunk_bytes, n_chunks):
+    monkeypatch.setattr(arrays, "_CHUNK_BYTES", chunk_bytes)
+    array = np.random.default_rng(0).integers(0, 1 << 40, shape)
+    note = arrays.write_array(tmp_path, "a", array)
+    chunks = sorted(p for p in (tmp_path / "a" / "c").rglob("*") if p.is_file())
+    assert len(chunks) == n_chunks
+    read = arrays.read_array(tmp_path, "a", note)
+    assert read.dtype == array.dtype
+    assert np.array_equal(read, array)
+    if n_chunks > 1:  # one in the place of another has a right checksum of its own
+        shutil.copy(chunks[0], chunks[1])
+        with pytest.raises(SessionDamaged):
+            arrays.read_array(tmp_path, "a", note)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forks in a process with threads
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_does_not_change_arrays(tmp_path):
+    note = arrays.write_array(tmp_path, "a", np.arange(6))
+    read = arrays.read_array(tmp_path, "a", note)
+    child = os.fork()
+    if child == 0:
+        read[:] = 9
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert np.array_equal(read, np.arange(6))

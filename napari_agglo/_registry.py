@@ -57,7 +57,8 @@ class Registry(Generic[T]):
     ('circle', ('round',))
     >>> shapes["square"]
     Traceback (most recent call last):
-    napari_agglo.errors.InvalidInput: There is no shape 'square'; use one of 'round'.
+    napari_agglo.errors.InvalidInput: There is no shape 'square'; use one of 'round', or install a \
+package with such an entry point in napari_agglo.no_such_group.
     """
 
     def __init__(
@@ -108,10 +109,11 @@ class Registry(Generic[T]):
             entry = self._entries().get(name) if isinstance(name, str) else None
             if entry is None:
                 names = ", ".join(map(repr, self.names()))
+                elsewhere = f"install a package with such an entry point in {self.group}"
                 raise InvalidInput(
                     f"There is no {self.noun} {name!r}{did_you_mean(name, self.names())}",
                     argument=self.noun,
-                    remedy=f"use one of {names}" if names else "install the package that has it",
+                    remedy=f"use one of {names}, or {elsewhere}" if names else elsewhere,
                 )
             self._values[name] = self._load(entry)
         return self._values[name]

@@ -324,7 +324,8 @@ PRIVATE_IMPORTS = {
         widgets/evaluate/test_locate.py widgets/hierarchy/test_build_tree.py
         widgets/hierarchy/test_threshold.py
         widgets/plots/test_curve_plots.py widgets/proofread/test_open_session.py
-        widgets/proofread/test_overlay_text.py widgets/proofread/test_segment_table.py
+        widgets/proofread/test_overlay_text.py widgets/proofread/test_recent_sessions.py
+        widgets/proofread/test_segment_table.py widgets/proofread/test_steady_buttons.py
         widgets/test_dataset.py widgets/test_forms.py widgets/test_jobs.py
         widgets/test_keyboard.py widgets/test_levels.py widgets/test_lut_array.py
         widgets/test_manifest.py

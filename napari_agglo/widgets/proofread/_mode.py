@@ -61,19 +61,31 @@ class OverlayText:
             self._timer.stop()
 
 
-_LETTER = 11.5  # pixels of a letter on the canvas, at a size of 11 points
-_MARGIN = 16  # pixels of the box and its distance from the edges
+_POINTS = 11.0  # the size of the letters
+_LEAST_POINTS = 6.0  # below, nothing can be read
+_CAPITAL, _OTHER = 14.5, 10.0  # pixels of a letter on the canvas at that size
+_MARGIN = 16.0  # pixels of the box and its distance from the edges
 
 
-def fitting_text(texts: Sequence[str], width: float) -> str:
-    """Return the first text that fits a canvas of so many pixels, or the last.
+def fitting_text(texts: Sequence[str], width: float) -> tuple[str, float]:
+    """Return the first text that fits a canvas of so many pixels, and its size in points.
+
+    The last text is written smaller where none fits.
 
     Examples
     --------
-    >>> fitting_text(("PROOFREADING · segment 12", "PROOFREADING"), 200)
-    'PROOFREADING'
+    >>> texts = ("PROOFREADING · segment 12", "PROOFREADING")
+    >>> fitting_text(texts, 400), fitting_text(texts, 200)
+    (('PROOFREADING · segment 12', 11.0), ('PROOFREADING', 11.0))
+    >>> fitting_text(texts, 90)
+    ('PROOFREADING', 6.0)
     """
-    return next((one for one in texts if len(one) * _LETTER + _MARGIN <= width), texts[-1])
+    room = max(width - _MARGIN, 0.0)
+    for text in texts:
+        needed = sum(_CAPITAL if letter.isupper() else _OTHER for letter in text)
+        if needed <= room:
+            return text, _POINTS
+    return texts[-1], max(_LEAST_POINTS, _POINTS * room / needed)
 
 
 class Mode:
@@ -129,9 +141,10 @@ class Mode:
         if self._before is None:
             self._before = {name: getattr(overlay, name) for name in _OURS}
         width = view_size(self.scene.viewer)[1]
-        self._overlay.write(overlay, fitting_text((self.text, self._short), width))
+        text, points = fitting_text((self.text, self._short), width)
+        self._overlay.write(overlay, text)
         overlay.position = "top_center"
-        overlay.font_size = 11
+        overlay.font_size = points
         overlay.color = "white"
         overlay.box = True
         overlay.box_color = GROUPS[self.seeds.group] if self.seeds else self.colour

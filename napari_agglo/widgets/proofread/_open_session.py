@@ -27,6 +27,7 @@ from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer, real_viewer, tell_error
 from napari_agglo.widgets._samples import compute_ahead
 from napari_agglo.widgets.proofread._proofreader import Proofreader
+from napari_agglo.widgets.proofread._recent_sessions import remember_session
 from napari_agglo.widgets.proofread._view_state import (
     State,
     apply_layers,
@@ -200,6 +201,7 @@ def _give(viewer: Any, session: Session, built: Built) -> None:
     """Give the project an open session, which it closes in the end."""
     project = per_viewer(viewer, Project)
     project.set_session(session, built)
+    remember_session(sessions_folder(), session.path.absolute())
     start_warm_up(project)
     if session.history.report.sentences:
         show_warning(str(session.history.report))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Annotated
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QFileDialog, QWidget
+from qtpy.QtWidgets import QFileDialog, QMenu, QWidget
 
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import NOT_SAVED, SAVED
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
-from napari_agglo.widgets._qt import button, column, guarded, label, link, row
+from napari_agglo.widgets._qt import button, column, guarded, label, link, row, shortened
 from napari_agglo.widgets._readers import run_folder
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.proofread._hand_over import correct_labels
@@ -30,6 +30,7 @@ from napari_agglo.widgets.proofread._open_session import (
     sessions_folder,
 )
 from napari_agglo.widgets.proofread._proofreader import Proofreader
+from napari_agglo.widgets.proofread._recent_sessions import recent_sessions
 
 _SAVE_IN = "Folder of the new session; every edit is saved there at once"
 
@@ -61,9 +62,13 @@ class SessionBar(QWidget):
         )
         self.open = button(
             "Open…",
-            "Open a session folder, NAME.agglo, or the results folder of napari-agglo blocks",
-            self._open,
+            "Open a recent session, another session folder, NAME.agglo, or the results folder of "
+            "napari-agglo blocks",
         )
+        self.menu = QMenu(self.open)
+        self.menu.setToolTipsVisible(True)
+        self.menu.aboutToShow.connect(self.list_recent)
+        self.open.setMenu(self.menu)
         self.copy = button("Save as…", "Copy the session, and continue in the copy", self._copy)
         self.close_ = button("Close", "Close the session; everything is saved", self._close)
         self.saved = label("saved")
@@ -127,6 +132,19 @@ class SessionBar(QWidget):
         self._own_path = True
         self.path.setToolTip(f"<qt>{escape(self.path.text())}<br>{_SAVE_IN}</qt>")
 
+    def list_recent(self) -> None:
+        """Fill the menu with the recent sessions that are still there, but for the open one."""
+        session = self.project.session
+        self.menu.clear()
+        for path in recent_sessions(sessions_folder()):
+            if session is None or path != session.path.absolute():
+                name = shortened(path.stem, 30).replace("&", "&&")
+                action = self.menu.addAction(name)
+                action.setToolTip(str(path))
+                action.triggered.connect(lambda _=False, path=path: self._open_folder(path))
+        self.menu.addSeparator()
+        self.menu.addAction("Other folder…").triggered.connect(lambda: self._open())
+
     def _open(self) -> None:
         home = self._home or sessions_folder()
         chosen = QFileDialog.getExistingDirectory(
@@ -135,8 +153,11 @@ class SessionBar(QWidget):
             str(home if home.is_dir() else Path.home()),
         )
         if chosen:
-            is_run = run_folder(chosen) is not None
-            guarded(lambda: (open_run if is_run else open_session)(self._viewer, chosen))
+            self._open_folder(Path(chosen))
+
+    def _open_folder(self, path: Path) -> None:
+        is_run = run_folder(path) is not None
+        guarded(lambda: (open_run if is_run else open_session)(self._viewer, path))
 
     def _copy(self) -> None:
         session = self.project.session

@@ -87,7 +87,7 @@ class ProofreadWidget(StepWidget):
         self.session_parts = (self.strip, self.message, *shown)
         boxes = QWidget()
         boxes.setLayout(row(self.isolate, self.in_3d))
-        parts = (self.scores, boxes, self.shapes, self.tabs, self.export)
+        parts = (self.export, self.scores, boxes, self.shapes, self.tabs)
         self.add(self.strip, self.message, self.bar, *parts)
         for keys, action in (
             ("Ctrl+Z", self.proofreader.commands.undo),

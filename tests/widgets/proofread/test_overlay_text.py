@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from napari_agglo.widgets.proofread._mode import OverlayText
+import numpy as np
+import pytest
+from windows import draw, text_overlay
+
+from napari_agglo.widgets.proofread._mode import OverlayText, fitting_text
 
 
 def test_new_letters_come_a_few_at_a_time(qtbot):
@@ -30,3 +34,28 @@ def test_what_is_written_last_stands(qtbot):
     overlay.text = "what was there before"
     qtbot.wait(200)
     assert overlay.text == "what was there before"
+
+
+@pytest.mark.parametrize("width", [0, 90, 150, 190, 300, 388, 600])
+def test_a_text_is_shorter_or_smaller_on_a_narrow_canvas(width):
+    long, short = "PROOFREADING · no segment active", "PROOFREADING"
+    text, points = fitting_text((long, short), width)
+    assert (text == long) == (width > 390)
+    assert (points < 11) == (width < 190)
+    assert points >= 6
+
+
+def test_the_banner_has_room_on_both_sides_of_a_narrow_canvas(painted, hands):
+    """Pixels of the banner's colour do not reach the edges of the canvas."""
+    viewer = hands.viewer
+    for width in (1280, 1000, 820):
+        viewer.window.resize(width, 700)
+        for _ in range(60):
+            draw()
+        assert text_overlay(viewer).text.startswith("PROOFREADING")
+        picture = viewer.screenshot(canvas_only=True, flash=False)[:70, :, :3].astype(int)
+        box = np.asarray(text_overlay(viewer).box_color)[:3] * 255
+        columns = (np.abs(picture - box).max(axis=2) < 6).any(axis=0)
+        assert columns.any(), "test invalid"
+        assert not columns[:2].any()
+        assert not columns[-2:].any()

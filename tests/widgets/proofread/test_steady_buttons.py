@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from qtpy.QtCore import QPoint
 from qtpy.QtWidgets import QPushButton
-from windows import draw
+from windows import draw, settle
+
+from napari_agglo.widgets import Dock
+from napari_agglo.widgets.proofread import create_session
+from napari_agglo.widgets.proofread._open_session import free_path
 
 LONG = "A sentence that is too long for the dock, of a refusal with its reason and its remedy. " * 4
 
@@ -35,3 +40,21 @@ def test_no_message_moves_a_button(hands):
         step.queue.question.setText(text)
         step.queue.reason.setText(text)
         assert places(step) == before
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 700)])
+def test_labels_and_exports_are_saved_without_scrolling(viewer, shown, size):
+    viewer.window.resize(*size)
+    dock = Dock(viewer)
+    viewer.window.add_dock_widget(dock, name="Agglo", area="right")
+    guide = dock.guide
+    create_session(viewer, free_path("given"))
+    settle(shown)
+    for _ in range(20):
+        draw()
+    port, step = guide.area.viewport(), guide.steps["proofread"]
+    assert step.isVisible()
+    for one in (step.export.labels, step.export.more, step.bar.open, step.bar.close_):
+        top = one.mapTo(port, QPoint(0, 0)).y()
+        assert top >= 0, one.text()
+        assert top + one.height() <= port.height(), one.text()

@@ -150,16 +150,20 @@ def check_sides(name: str, sides: object, shape: Sequence[int]) -> tuple[int, ..
 def chunk_sides(block: Sequence[int], most: int = 128) -> tuple[int, ...]:
     """Return the largest divisor of each side that is at most `most`, or the side if it is small.
 
-    A chunk then never belongs to two blocks, and no two tasks write one file.
+    A chunk then never belongs to two blocks, and no two tasks write one file. Of a side that is
+    even and longer, half is divided: blocks then hold whole chunks of a level of half the size.
 
     Examples
     --------
     >>> chunk_sides((256, 192, 131))
     (128, 96, 131)
+    >>> chunk_sides((288, 352, 64))
+    (72, 88, 64)
     """
     out = []
     for side in block:
-        divisor = next(d for d in range(min(most, side), 0, -1) if side % d == 0)
+        divided = side // 2 if side % 2 == 0 and side > most else side
+        divisor = next(d for d in range(min(most, divided), 0, -1) if divided % d == 0)
         out.append(divisor if 2 * divisor >= min(most, side) // 2 else side)
     return tuple(out)
 

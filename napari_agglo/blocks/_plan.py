@@ -277,7 +277,7 @@ _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "cut": _CUT,
     "join": _CUT,
     "number": _CUT,
-    "superpixels": (*_CUT, *_STORE),
+    "superpixels": (*_CUT, *_STORE, "levels"),  # level 1 may be written with level 0
     "overview": (*_CUT, *_STORE, "levels"),
     "statistics": _GRAPH,
     "reduce": _TREE,
@@ -285,7 +285,7 @@ _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "whole": _GRAPH,  # the graph of a hierarchical run, which is made when a session needs it
     "tree": _TREE,
     "table": (*_TREE, "threshold"),
-    "labels": (*_TREE, "threshold", *_STORE),
+    "labels": (*_TREE, "threshold", *_STORE, "levels"),
     "pyramid": (*_TREE, "threshold", *_STORE, "levels"),
     "precomputed": (*_TREE, "threshold", *_STORE, "levels"),
     "overlap": (*_CUT, "gold"),

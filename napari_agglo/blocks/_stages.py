@@ -58,10 +58,12 @@ from napari_agglo.blocks._stores import (
     coarsen_block,
     create_precomputed,
     create_store,
+    holds_coarser,
     level_grid,
     precomputed_grid,
     write_block,
     write_precomputed_block,
+    write_two_levels,
 )
 from napari_agglo.blocks._tables import DamagedTable, Rows, Table
 from napari_agglo.errors import InvalidInput
@@ -164,11 +166,23 @@ def _numbers(job: Job, index: int) -> NDArray[np.uint32]:
     return lut
 
 
+def _write_labels(job: Job, store: str, slices: Slices, image: NDArray[Any]) -> None:
+    """Write a block of a store of labels, and of its next level where no other block has a part."""
+    if _is_joint(job.plan, store):
+        write_two_levels(job.store(store), job.plan.pyramid(store), slices, image)
+    else:
+        write_block(job.store(store), 0, slices, image)
+
+
+def _is_joint(plan: Plan, store: str) -> bool:
+    return holds_coarser(plan.pyramid(store), plan.block, plan.chunks, plan.shards)
+
+
 def _superpixels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     slices = job.grid.slices(index)
     (pieces,) = job.values("cut", index, "pieces")
     image = relabelled(pieces, _numbers(job, index), lengths(slices))
-    write_block(job.store(SUPERPIXELS), 0, slices, image)
+    _write_labels(job, SUPERPIXELS, slices, image)
     return {}
 
 
@@ -383,7 +397,7 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     else:
         here = dense_labels(job.labels(slices, absent), "block")
         image = segments[np.searchsorted(ids, here.ids)][here.image]
-    write_block(job.store(LABELS), 0, slices, image)
+    _write_labels(job, LABELS, slices, image)
     return {"absent": absent.counts}
 
 
@@ -483,7 +497,8 @@ def stages_of(plan: Plan) -> list[Stage]:
 
 def _levels(plan: Plan, name: str, store: str) -> list[Stage]:
     out = []
-    for level, shape in list(enumerate(plan.pyramid(store).shapes))[1:]:
+    first = 2 if _is_joint(plan, store) else 1
+    for level, shape in list(enumerate(plan.pyramid(store).shapes))[first:]:
         tasks = level_grid(shape, plan.block).n_blocks
         out.append(Stage(f"{name}-{level}", tasks, _coarsen(store, level)))
     return out

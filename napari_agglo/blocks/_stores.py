@@ -91,6 +91,37 @@ def write_block(path: Path, level: int, slices: Slices, values: NDArray[Any]) ->
     open_level(path, level, write=True)[slices] = values
 
 
+def holds_coarser(
+    image: OmeImage, block: Sequence[int], chunks: Sequence[int], shards: bool
+) -> bool:
+    """Return whether level 1 can be written with level 0: no chunk of it is in two blocks.
+
+    Examples
+    --------
+    >>> from napari_agglo.volumes import plan_image
+    >>> image = plan_image("labels", (256, 256), (1, 1), levels=2)
+    >>> holds_coarser(image, (128, 256), (64, 128), False)
+    True
+    >>> holds_coarser(image, (128, 256), (128, 128), False)
+    False
+    """
+    if len(image.shapes) < 2:
+        return False
+    unit = block if shards else chunks
+    sides = zip(image.shapes[0], image.factors[1], block, unit, strict=True)
+    return all(b >= n or (b % f == 0 and b // f % u == 0) for n, f, b, u in sides)
+
+
+def write_two_levels(path: Path, image: OmeImage, slices: Slices, values: NDArray[Any]) -> None:
+    """Write the voxels of one block to level 0, and what they are in level 1."""
+    write_block(path, 0, slices, values)
+    coarse = tuple(
+        slice(s.start // f, -(-s.stop // f)) for s, f in zip(slices, image.factors[1], strict=True)
+    )
+    here = local(coarse, coarse)
+    write_block(path, 1, coarse, coarse_part(values, image.factors[1], here, image.method))
+
+
 def level_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
     """Return the blocks of a level of a store: as large as those of level 0."""
     sides = tuple(min(b, max(n, 1)) for b, n in zip(block, shape, strict=True))

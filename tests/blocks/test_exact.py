@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -143,22 +144,44 @@ def test_predictions_of_a_pixel_classifier_are_those_of_the_whole():
         assert np.array_equal(written, np.rint(expected * np.float32(65535)).astype(np.uint16))
 
 
-@pytest.mark.parametrize("shards", [False, True])
-def test_the_pyramid_is_that_of_the_whole_and_has_the_unit(shards):
+@pytest.mark.parametrize(
+    ("shards", "chunks", "first"),
+    [(False, (80, 50), 2), (False, (80, 40), 1), (True, (80, 50), 1)],
+)
+def test_the_pyramid_is_that_of_the_whole_and_has_the_unit(shards, chunks, first):
     rng = np.random.default_rng(0)
     labels = rng.integers(1, 300, (60, 55)).repeat(10, 0).repeat(10, 1).astype(np.uint16)
     with stored(labels=labels, boundary=rng.random(labels.shape, np.float32)) as where:
         plan = blocks.plan(
             where / "result", str(where / "boundary.zarr"),
             superpixels=str(where / "labels.zarr"), block=(160, 200), spacing=(8, 4), unit="nm",
-            shards=shards, chunks=(80, 50),
+            shards=shards, chunks=chunks,
         )  # fmt: skip
-        blocks.run(where / "result")
-        fine, coarse, *_ = blocks.open(where / "result").labels
-        assert plan.levels >= 2
-        assert (fine.shards is not None) == shards
-        factors = tuple(-(-a // b) for a, b in zip(fine.shape, coarse.shape, strict=True))
-        assert np.array_equal(coarse[...], downsample_labels(fine[...], factors))
+        done = blocks.run(where / "result").done
+        # level 1 has a stage of its own where its chunks or shards lie in several blocks
+        stages = [name for name in done if name.startswith("pyramid")]
+        assert stages == [f"pyramid-{level}" for level in range(first, plan.levels)]
+        check_pyramid(blocks.open(where / "result").labels, shards)
         volume = agglo.open_volume(where / "result" / "labels.ome.zarr")
         assert volume.spacing == pytest.approx((0.008, 0.004))
-        assert np.array_equal(volume.load(), fine[...])
+        assert np.array_equal(volume.load(), blocks.open(where / "result").labels[0][...])
+
+
+def check_pyramid(levels, shards):
+    """Check that there are coarser levels, each of which is that of the level before it."""
+    assert len(levels) >= 2
+    assert all((level.shards is not None) == shards for level in levels)
+    for fine, coarse in pairwise(levels):
+        factors = tuple(-(-a // b) for a, b in zip(fine.shape, coarse.shape, strict=True))
+        assert np.array_equal(coarse[...], downsample_labels(fine[...], factors))
+
+
+@pytest.mark.parametrize(("block", "chunks"), [((40, 36, 130), (20, 18, 65)), (50, 25), (37, 37)])
+def test_the_pyramid_of_superpixels_in_blocks_of_any_side(block, chunks):
+    values = np.random.default_rng(0).random((67, 71, 130), np.float32)
+    with stored(boundary=values) as where:
+        blocks.plan(where / "result", str(where / "boundary.zarr"), block=block, chunks=chunks)
+        blocks.run(where / "result")
+        result = blocks.open(where / "result")
+        check_pyramid(result.superpixels, False)
+        check_pyramid(result.labels, False)

@@ -32,7 +32,7 @@ import napari_agglo as agglo
 from benchmarks.results import keep_text, line
 from benchmarks.volumes import data_folder
 from napari_agglo.evaluate import metrics
-from napari_agglo.plots._pixels import borders, grey, label_colours, outlined
+from napari_agglo.plots._raster_pictures import borders, grey, label_colours, outlined
 from napari_agglo.samples._neuropil import neuropil_cues
 from napari_agglo.samples._sample import neuropil_sample
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from napari_agglo.samples._cells import cells, flattened
 from napari_agglo.samples._classifier import features
-from napari_agglo.samples._fields import Floats, generator
 from napari_agglo.samples._neuropil import Tissue, centred, neuropil
+from napari_agglo.samples._random_fields import Floats, generator
 
 _SEED = 1001  # of the training samples; the weights have never seen the others
 _PIXELS = 60_000  # drawn from each

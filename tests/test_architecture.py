@@ -258,12 +258,12 @@ PRIVATE = re.compile(r"napari_agglo(\.\w+)*\._(?!_)\w+(\.\w+)*")
 PRIVATE_IMPORTS = {
     "Kernels and their data structures have no other door.": """
         _numba/test_cache.py _numba/test_hash_tables.py _numba/test_heaps.py
-        _numba/test_kernel_sources.py _numba/test_shared.py _numba/test_sums.py
+        _numba/test_kernel_sources.py _numba/test_calls_by_address.py _numba/test_sums.py
         _numba/test_union_find.py
         agglomeration/test_mean.py blocks/test_pieces.py learning/test_decision_tree.py
         pixels/test_filters.py
         superpixels/test_boundary_cue.py superpixels/test_oriented_energy.py
-        superpixels/test_descent.py superpixels/test_gaussian.py superpixels/test_watershed.py
+        superpixels/test_flood_minima.py superpixels/test_gaussian.py superpixels/test_watershed.py
         volumes/test_relabel.py
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
@@ -274,7 +274,7 @@ PRIVATE_IMPORTS = {
         volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
-        blocks/test_disk_session.py cli/conftest.py cli/test_source.py cli/test_terminal.py
+        blocks/test_disk_session.py cli/conftest.py cli/test_command_source.py cli/test_terminal.py
         session/test_edit_table.py widgets/proofread/test_open_run.py
         widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
     """,
@@ -309,7 +309,7 @@ PRIVATE_IMPORTS = {
         movie/test_frames.py report/test_cutouts.py report/test_report.py
     """,
     "Parts of which samples are drawn, on shapes and classes that no sample has.": """
-        samples/test_fields.py samples/test_regions.py stored_samples.py
+        samples/test_random_fields.py samples/test_regions.py stored_samples.py
     """,
     "Registries and typed JSON of all stages; compilation, whose state is of the process.": """
         cli/test_provenance.py cli/test_warm.py conftest.py test_registry.py test_typed_json.py
@@ -327,7 +327,7 @@ PRIVATE_IMPORTS = {
         widgets/proofread/test_overlay_text.py widgets/proofread/test_recent_sessions.py
         widgets/proofread/test_segment_table.py widgets/proofread/test_steady_buttons.py
         widgets/test_dataset.py widgets/test_forms.py widgets/test_jobs.py
-        widgets/test_keyboard.py widgets/test_levels.py widgets/test_lut_array.py
+        widgets/test_keyboard.py widgets/test_layer_levels.py widgets/test_lut_array.py
         widgets/test_manifest.py
         widgets/test_patched_array.py
     """,

@@ -13,7 +13,7 @@ import numpy as np
 from napari.layers import Layer
 
 import napari_agglo as agglo
-from napari_agglo.widgets import _levels, _samples, _scene
+from napari_agglo.widgets import _layer_levels, _samples, _scene
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._guide import STEPS
@@ -73,8 +73,8 @@ def dataset_of(superpixels: Any, boundary: Any = None, scale: Any = None) -> Dat
 
 def limit_voxels(monkeypatch: Any, most: int, coarse: int) -> None:
     """Let a volume of more than `most` voxels have a coarse level, of `coarse` voxels or fewer."""
-    monkeypatch.setattr(_levels, "_SMALL", most)
-    monkeypatch.setattr(_levels, "COARSE_VOXELS", coarse)
+    monkeypatch.setattr(_layer_levels, "_SMALL", most)
+    monkeypatch.setattr(_layer_levels, "COARSE_VOXELS", coarse)
 
 
 def form_in(dialog: Any) -> Form:

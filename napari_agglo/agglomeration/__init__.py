@@ -20,20 +20,20 @@ from napari_agglo.agglomeration._agglomerate import (
     policy_scoring,
     start_rescoring,
 )
-from napari_agglo.agglomeration._merge_tree import Heritage, MergeTree
-from napari_agglo.agglomeration._rescoring import (
-    EdgeQueue,
-    enter_edges,
-    merge_pair,
-    remove_edge,
-)
-from napari_agglo.agglomeration._threshold_words import (
+from napari_agglo.agglomeration._format_threshold import (
     BEFORE,
     below_first,
     is_before,
     plain_threshold,
     threshold_phrase,
     threshold_text,
+)
+from napari_agglo.agglomeration._merge_tree import Heritage, MergeTree
+from napari_agglo.agglomeration._rescoring import (
+    EdgeQueue,
+    enter_edges,
+    merge_pair,
+    remove_edge,
 )
 
 __all__ = [

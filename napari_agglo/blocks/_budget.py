@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from napari_agglo.blocks._block_grid import check_sides, chunk_sides, lengths, reduction_grids
-from napari_agglo.blocks._cut import halo_sides
+from napari_agglo.blocks._block_superpixels import halo_sides
 from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._stores import check_alignment

@@ -26,7 +26,10 @@ from napari_agglo.blocks._budget import (
     tasks_that_fit,
 )
 from napari_agglo.blocks._dask_client import Workers
-from napari_agglo.blocks._markers import (
+from napari_agglo.blocks._plan import read_plan
+from napari_agglo.blocks._run_files import Job, Redo
+from napari_agglo.blocks._stages import Stage, block_of, prepare, stages_of
+from napari_agglo.blocks._task_markers import (
     failure_log,
     locked,
     read_marker,
@@ -36,9 +39,6 @@ from napari_agglo.blocks._markers import (
     write_log,
     write_marker,
 )
-from napari_agglo.blocks._plan import read_plan
-from napari_agglo.blocks._run_files import Job, Redo
-from napari_agglo.blocks._stages import Stage, block_of, prepare, stages_of
 from napari_agglo.errors import Cancelled, Install, InvalidInput, check_choice, check_whole
 
 _MOST_FAILURES = 10  # of one stage, before the rest is not begun

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from napari_agglo.blocks._block_superpixels import needed_halo, sample_box
 from napari_agglo.blocks._budget import budget, sized
-from napari_agglo.blocks._cut import needed_halo, sample_box
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._run_files import CLASSIFIER, POLICY, Absent, Job
@@ -43,7 +43,7 @@ from napari_agglo.volumes import (
     warn_of_places,
 )
 from napari_agglo.volumes._oriented import affinity_gate
-from napari_agglo.volumes._place import is_url
+from napari_agglo.volumes._store_location import is_url
 
 HALO = 16
 
@@ -466,7 +466,7 @@ def _classifier(
 
 
 def _write(plan: Plan, folder: Path, policy: str, classifier: str | None) -> None:
-    from napari_agglo.blocks._markers import locked
+    from napari_agglo.blocks._task_markers import locked
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout
 from napari_agglo.volumes import OmeImage, Volume, open_volume, plan_image
 from napari_agglo.volumes import _atomic as files
-from napari_agglo.volumes._place import Place, is_url, split_url
+from napari_agglo.volumes._store_location import Place, is_url, split_url
 
 PLAN = "plan.json"
 _FORMAT = "napari-agglo blocks 1"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.blocks._markers import locked, read_marker, write_marker
 from napari_agglo.blocks._plan import Plan, read_plan
 from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo, own_levels
 from napari_agglo.blocks._stages import save_whole_graph, stages_of
+from napari_agglo.blocks._task_markers import locked, read_marker, write_marker
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy

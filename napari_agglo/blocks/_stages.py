@@ -21,8 +21,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate, merge_greedily
 from napari_agglo.blocks._block_graph import TableSum, partial_graph, stream_graph, union_of
 from napari_agglo.blocks._block_grid import Slices, lengths, reduced_tasks, reduction_grids
-from napari_agglo.blocks._budget import check_memory, largest_reduction
-from napari_agglo.blocks._cut import (
+from napari_agglo.blocks._block_superpixels import (
     cut_block,
     dense_block,
     faces_that_differ,
@@ -32,6 +31,7 @@ from napari_agglo.blocks._cut import (
     number_superpixels,
     relabelled,
 )
+from napari_agglo.blocks._budget import check_memory, largest_reduction
 from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._final_merges import (
     FinalMerges,

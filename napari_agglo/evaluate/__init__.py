@@ -9,7 +9,6 @@ from napari_agglo.evaluate._benchmark import (
     human_agreement,
     over_set,
 )
-from napari_agglo.evaluate._best import best_agglomeration, best_lut, best_point, table_best
 from napari_agglo.evaluate._boundary import average_precision, boundary_curve, boundary_scores
 from napari_agglo.evaluate._breakdown import (
     Breakdown,
@@ -24,6 +23,12 @@ from napari_agglo.evaluate._metrics import (
     split_vi,
     table_metrics,
     weighted_vi,
+)
+from napari_agglo.evaluate._optimal_agglomeration import (
+    best_agglomeration,
+    best_lut,
+    best_point,
+    table_best,
 )
 from napari_agglo.evaluate._vi_curve import (
     best_covering,

@@ -13,9 +13,9 @@ import numpy as np
 from napari_agglo._progress import Progress, ProgressCallback, part_of, report
 from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_choice
-from napari_agglo.evaluate._best import best_point
 from napari_agglo.evaluate._boundary import Matches
 from napari_agglo.evaluate._metrics import dense_gold, metrics
+from napari_agglo.evaluate._optimal_agglomeration import best_point
 from napari_agglo.evaluate._vi_curve import (
     all_thresholds,
     check_curves,

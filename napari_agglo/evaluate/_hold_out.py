@@ -24,8 +24,8 @@ from napari_agglo._progress import (
 from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_whole
 from napari_agglo.evaluate._benchmark import CrossValidation, curve_errors, training_plans
-from napari_agglo.evaluate._best import best_point
 from napari_agglo.evaluate._metrics import split_vi
+from napari_agglo.evaluate._optimal_agglomeration import best_point
 from napari_agglo.evaluate._vi_curve import vi_curve
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import assign, train, training_pairs

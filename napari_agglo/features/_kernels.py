@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
-from napari_agglo._numba.shared import call_kernel, kernel_address
-from napari_agglo.features._block_calls import ask_blocks, forget_columns
+from napari_agglo._numba.calls_by_address import call_kernel, kernel_address
+from napari_agglo.features._call_feature_blocks import ask_blocks, forget_columns
 from napari_agglo.graph import HullLists, union_area
 
 # Places in `FeatureState.layout`. The last three are the options of the preset.
@@ -58,7 +58,8 @@ class FeatureState(NamedTuple):
     pairs: NDArray[np.int64]  # buffer: rows of pairs, for the functions of further blocks
     columns: NDArray[np.float32]  # buffer: the columns that these functions return
     more: NDArray[np.float32]  # (edges, columns) as last computed; no columns without such blocks
-    seen: NDArray[np.int64]  # (edges, 4): nodes and versions of which `more` is; see `_block_calls`
+    # (edges, 4): nodes and versions of which `more` is; see `_call_feature_blocks`
+    seen: NDArray[np.int64]
     versions: NDArray[np.int64]  # (nodes,): how often the row of a region was filled
     hulls: HullLists  # of regions of a plane; empty if the preset has no hulls
 

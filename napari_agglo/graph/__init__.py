@@ -3,7 +3,7 @@
 from napari_agglo.graph._build_graph import Window, add_contact, region_graph, scan
 from napari_agglo.graph._contact import boxes_overlap, contact_point, meeting_boxes
 from napari_agglo.graph._contract import add_rows, contracted, merge_boundaries, merge_regions
-from napari_agglo.graph._divide import (
+from napari_agglo.graph._divide_superpixel import (
     Division,
     divide,
     divided,
@@ -18,7 +18,6 @@ from napari_agglo.graph._edge_search import (
     first_place,
     first_row,
 )
-from napari_agglo.graph._far_pairs import FarPairs, far_pairs
 from napari_agglo.graph._hulls import (
     NO_HULLS,
     HullLists,
@@ -31,6 +30,7 @@ from napari_agglo.graph._hulls import (
     union_area,
     with_hulls,
 )
+from napari_agglo.graph._long_range_pairs import FarPairs, far_pairs
 from napari_agglo.graph._pair_buffer import (
     Absent,
     copy_pair,

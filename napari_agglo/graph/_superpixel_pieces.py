@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput, is_whole
-from napari_agglo.graph._divide import kept_cues, superpixel_box
+from napari_agglo.graph._divide_superpixel import kept_cues, superpixel_box
 from napari_agglo.graph._region_graph import RegionGraph
 from napari_agglo.superpixels import oversegment
 from napari_agglo.volumes import split_components

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.plots import DARK, label_colours, shown
-from napari_agglo.plots._pixels import NEXT, borders
+from napari_agglo.plots._raster_pictures import NEXT, borders
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont

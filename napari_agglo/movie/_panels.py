@@ -17,7 +17,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.compare import Matching, match_tables
 from napari_agglo.errors import InvalidInput
 from napari_agglo.plots import check_plane, grey
-from napari_agglo.plots._pixels import enlarged, factors
+from napari_agglo.plots._raster_pictures import enlarged, factors
 from napari_agglo.volumes import DenseLabels, check_same_shape, contingency, dense_labels, unwrap
 
 MOST = 4  # panels

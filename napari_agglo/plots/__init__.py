@@ -21,8 +21,8 @@ from napari_agglo.plots._error_map import (
 )
 from napari_agglo.plots._figure_style import DARK, LIGHT, Colours, new_axes, shown
 from napari_agglo.plots._paired_figure import plot_paired_vi, plot_vi_rows
-from napari_agglo.plots._pixels import grey, label_colours, tinted
 from napari_agglo.plots._policy_figures import plot_importances, plot_reliability
+from napari_agglo.plots._raster_pictures import grey, label_colours, tinted
 
 __all__ = [
     "plot_split_vi",

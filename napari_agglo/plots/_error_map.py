@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, is_whole
 from napari_agglo.evaluate import Contingency, contingency
 from napari_agglo.plots._figure_style import SMALL, colours_of, new_axes
-from napari_agglo.plots._pixels import (
+from napari_agglo.plots._raster_pictures import (
     NEXT,
     RGB,
     enlarged,

@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.samples._classifier import CELLS, probabilities
-from napari_agglo.samples._fields import Floats, edges, fill_unlabelled, separate, smooth_noise
+from napari_agglo.samples._neurites import Calibre, Packing, box_around, pack, warped_distance
 from napari_agglo.samples._neuropil import Tissue
-from napari_agglo.samples._processes import Calibre, Packing, box_around, pack, warped_distance
+from napari_agglo.samples._random_fields import (
+    Floats,
+    edges,
+    fill_unlabelled,
+    separate,
+    smooth_noise,
+)
 
 _CALIBRES = (
     Calibre(0.30, (17.0, 24.0), (4.0, 40.0), turn=0.3, pinch=0.0),

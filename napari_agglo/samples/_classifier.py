@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from napari_agglo.samples._fields import Floats
+from napari_agglo.samples._random_fields import Floats
 
 
 class Network(NamedTuple):

@@ -12,14 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.samples._classifier import NEUROPIL, probabilities
-from napari_agglo.samples._fields import Floats, edges, fill_unlabelled, separate, smooth_noise
-from napari_agglo.samples._processes import (
+from napari_agglo.samples._neurites import (
     SLACK,
     Calibre,
     Packing,
     box_around,
     pack,
     warped_distance,
+)
+from napari_agglo.samples._random_fields import (
+    Floats,
+    edges,
+    fill_unlabelled,
+    separate,
+    smooth_noise,
 )
 
 # Grey values before the noise, 0 (black) to 1 (white).

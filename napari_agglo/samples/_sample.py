@@ -74,8 +74,8 @@ def sample(kind: str = "neuropil3d", *, seed: int = 0) -> Sample:
 
 def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     """Return neuropil of any 2-D or 3-D shape."""
-    from napari_agglo.samples._fields import generator, without_edges
     from napari_agglo.samples._neuropil import neuropil, neuropil_cues
+    from napari_agglo.samples._random_fields import generator, without_edges
 
     tissue, labels = neuropil(shape, generator(len(shape), seed))
     # pixels of membrane belong to no process: not annotated
@@ -87,7 +87,7 @@ def neuropil_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
 def cells_sample(name: str, shape: tuple[int, ...], seed: int) -> Sample:
     """Return cells of any 2-D shape."""
     from napari_agglo.samples._cells import cell_cues, cells
-    from napari_agglo.samples._fields import generator
+    from napari_agglo.samples._random_fields import generator
 
     tissue, labels = cells(shape, generator(_CELLS, seed))
     gold = labels.astype(np.uint16)

@@ -22,13 +22,13 @@ from napari_agglo.errors import (
     SetOption,
     is_whole,
 )
-from napari_agglo.superpixels._descent import (
+from napari_agglo.superpixels._dissolve import dissolve_small
+from napari_agglo.superpixels._flood_minima import (
     WALL,
     flood_minima,
     is_drained,
     lowest_neighbours,
 )
-from napari_agglo.superpixels._dissolve import dissolve_small
 from napari_agglo.superpixels._gaussian import smooth_axis
 from napari_agglo.superpixels._watershed import (
     Array,

@@ -55,7 +55,7 @@ from napari_agglo.volumes._units import (
     unit_name,
     unit_symbol,
 )
-from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, check_range
+from napari_agglo.volumes._value_range import ValueFaults, ValueGate, check_nan, check_range
 from napari_agglo.volumes._volume import (
     Volume,
     in_memory,
@@ -64,7 +64,7 @@ from napari_agglo.volumes._volume import (
     slabs,
     unwrap,
 )
-from napari_agglo.volumes._words import Words, word_cue
+from napari_agglo.volumes._word_cue import Words, word_cue
 from napari_agglo.volumes._write_labels import check_target, write_labels
 
 __all__ = [

@@ -14,7 +14,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, PickIndex, ReadAffinities, alternatives
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
 from napari_agglo.volumes._oriented import Affinities, OrientedCue
-from napari_agglo.volumes._values import (
+from napari_agglo.volumes._value_range import (
     Range,
     ValueFaults,
     ValueGate,
@@ -23,7 +23,7 @@ from napari_agglo.volumes._values import (
     quantise,
 )
 from napari_agglo.volumes._volume import slabs, unwrap
-from napari_agglo.volumes._words import Words
+from napari_agglo.volumes._word_cue import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._values import Range, ValueFaults, quantise
+from napari_agglo.volumes._value_range import Range, ValueFaults, quantise
 
 Box = tuple[slice, ...]
 Cutouts = Callable[[Box], NDArray[np.uint8] | None]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
 from napari_agglo.volumes._open import arrange, split_picks
-from napari_agglo.volumes._place import Place
+from napari_agglo.volumes._store_location import Place
 from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
 

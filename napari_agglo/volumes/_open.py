@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import crop, pick, put_first, reading
-from napari_agglo.volumes._place import Place, fetch, is_url, split_url
+from napari_agglo.volumes._store_location import Place, fetch, is_url, split_url
 from napari_agglo.volumes._volume import Volume
 
 # suffixes of formats that are one file

@@ -20,7 +20,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, is_whole
 from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._units import UNKNOWN, VoxelSize
-from napari_agglo.volumes._values import ValueFaults, ValueGate, check_nan, quantise
+from napari_agglo.volumes._value_range import ValueFaults, ValueGate, check_nan, quantise
 from napari_agglo.volumes._volume import Volume, native, require_memory, unwrap
 
 Bytes = NDArray[np.uint8]

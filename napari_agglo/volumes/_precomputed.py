@@ -27,7 +27,7 @@ from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._ome_zarr import OmeImage, plan_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, pick, reading
 from napari_agglo.volumes._open import LEVEL_0, arrange, origin_of, split_picks
-from napari_agglo.volumes._place import Place
+from napari_agglo.volumes._store_location import Place
 from napari_agglo.volumes._units import MICROMETRE, convert, convert_all
 from napari_agglo.volumes._volume import Volume
 

@@ -23,7 +23,7 @@ from napari_agglo.volumes._open import (
     origin_of_attributes,
     split_picks,
 )
-from napari_agglo.volumes._place import Place
+from napari_agglo.volumes._store_location import Place
 from napari_agglo.volumes._units import ELEMENT_UNIT, MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
 

@@ -15,7 +15,7 @@ from napari_agglo._progress import Progress
 from napari_agglo.widgets._background_compile import WARM, start_warm_up
 from napari_agglo.widgets._colours import STATUS
 from napari_agglo.widgets._jobs import text_of
-from napari_agglo.widgets._keys import GESTURES
+from napari_agglo.widgets._key_bindings import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     column,

@@ -25,7 +25,7 @@ from napari_agglo.session import Session
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._jobs import Jobs
 from napari_agglo.widgets._session_worker import SessionWorker
-from napari_agglo.widgets._ticks import Ticks
+from napari_agglo.widgets._slider_scale import Ticks
 
 if TYPE_CHECKING:
     import pandas as pd

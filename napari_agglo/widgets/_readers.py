@@ -50,7 +50,7 @@ def read_session(path: str) -> list[LayerData]:
             if not is_on_disk(image):
                 return [(session.labels(), place, "labels")]
             # larger than memory: levels that are looked up where they are sliced
-            from napari_agglo.widgets._levels import lazy_data
+            from napari_agglo.widgets._layer_levels import lazy_data
 
             data = lazy_data([mapped_labels(level, session.lut()) for level in image.levels])
             return [(data.pop("data"), {**place, **data}, "labels")]
@@ -93,7 +93,7 @@ def read_run(path: str) -> list[LayerData]:
     viewer, folder = napari.current_viewer(), run_folder(path)
     if viewer is None or getattr(viewer, "window", None) is None:
         from napari_agglo import blocks
-        from napari_agglo.widgets._levels import lazy_data
+        from napari_agglo.widgets._layer_levels import lazy_data
 
         result = blocks.open(folder or path)
         data = lazy_data(result.labels)
@@ -215,7 +215,7 @@ def _data_of(volume: Volume) -> Any:
     size = int(np.prod(volume.shape, dtype=np.int64)) * volume.dtype.itemsize
     if size <= _IN_MEMORY:
         return volume.load()
-    from napari_agglo.widgets._levels import LazyArray
+    from napari_agglo.widgets._layer_levels import LazyArray
 
     return LazyArray(volume.data)
 

@@ -29,7 +29,13 @@ from napari_agglo.widgets._colours import (
     direct_colours,
 )
 from napari_agglo.widgets._dataset import AffinityArray, Placement, identity_of
-from napari_agglo.widgets._levels import EMPTY_3D, LazyArray, coarser, is_empty_in_3d, level_steps
+from napari_agglo.widgets._layer_levels import (
+    EMPTY_3D,
+    LazyArray,
+    coarser,
+    is_empty_in_3d,
+    level_steps,
+)
 from napari_agglo.widgets._lut_array import LutArray, Patch, Patched, Table
 from napari_agglo.widgets._napari import (
     KEY,

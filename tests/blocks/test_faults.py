@@ -306,7 +306,7 @@ def test_a_folder_that_no_lock_can_be_made_in_is_refused(place, monkeypatch):
     def denied(folder):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
-    monkeypatch.setattr("napari_agglo.blocks._markers.Lock", denied)
+    monkeypatch.setattr("napari_agglo.blocks._task_markers.Lock", denied)
     with refuses("folder", "check its permissions") as refused:
         blocks.run(place / "result")
     assert "cannot be written to (Permission denied)" in str(refused.value)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from napari_agglo.blocks._cut import cropped_pieces
+from napari_agglo.blocks._block_superpixels import cropped_pieces
 from napari_agglo.volumes import split_components
 
 

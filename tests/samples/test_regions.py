@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from skimage.measure import label
 
-from napari_agglo.samples._fields import edges, fill_unlabelled, separate, without_edges
+from napari_agglo.samples._random_fields import edges, fill_unlabelled, separate, without_edges
 
 
 def drawn(*rows: str) -> np.ndarray:

@@ -16,7 +16,7 @@ from refusals import refuses
 
 from napari_agglo.errors import InvalidInput, SetOption, alternatives
 from napari_agglo.volumes import Volume, _volume, check_cues
-from napari_agglo.volumes import _values as quantise_module
+from napari_agglo.volumes import _value_range as quantise_module
 
 
 def exact(value, low, high):

@@ -16,10 +16,7 @@ from napari_agglo.cli._arguments import (
     add_threshold,
     add_value,
 )
-from napari_agglo.cli._commands.evaluate import mean_row
-from napari_agglo.cli._each import add_each, check_each, for_each, partners
-from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
-from napari_agglo.cli._source import (
+from napari_agglo.cli._command_source import (
     OWN,
     OWN_NOTE,
     add_session,
@@ -27,6 +24,9 @@ from napari_agglo.cli._source import (
     input_files,
     open_source,
 )
+from napari_agglo.cli._commands.evaluate import mean_row
+from napari_agglo.cli._each import add_each, check_each, for_each, partners
+from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
 from napari_agglo.cli._terminal import Console, best_threshold, table, typed_threshold
 
 if TYPE_CHECKING:

@@ -292,7 +292,7 @@ def draw(
     from napari_agglo.compare import matched
     from napari_agglo.evaluate import state_at
     from napari_agglo.plots import grey, label_colours, plot_split_vi, plot_vi_by_threshold, tinted
-    from napari_agglo.plots._pixels import RGB, borders, enlarged, factors, outlined
+    from napari_agglo.plots._raster_pictures import RGB, borders, enlarged, factors, outlined
 
     ndim = sample.gold.ndim
     planes = (sample.image, superpixels, matched(sample.gold, labels), sample.gold)

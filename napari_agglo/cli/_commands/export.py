@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from napari_agglo.cli._arguments import add_json, add_output, add_threshold
+from napari_agglo.cli._command_source import add_session_options, open_session
 from napari_agglo.cli._files import refuse_clash
-from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import SESSION, Console
 from napari_agglo.errors import InvalidInput
 

@@ -13,13 +13,13 @@ from napari_agglo.cli._arguments import (
     add_policies,
     add_value,
 )
+from napari_agglo.cli._command_source import add_session, check_policies, input_files, open_source
 from napari_agglo.cli._files import (
     check_folder_output,
     check_table_output,
     open_image,
     refuse_clash,
 )
-from napari_agglo.cli._source import add_session, check_policies, input_files, open_source
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 

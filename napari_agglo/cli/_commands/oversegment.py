@@ -16,6 +16,7 @@ from napari_agglo.cli._arguments import (
     add_value,
     value_range,
 )
+from napari_agglo.cli._command_source import read_affinities, read_oriented
 from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
     check_axes,
@@ -24,7 +25,6 @@ from napari_agglo.cli._files import (
     place,
     write_labels_output,
 )
-from napari_agglo.cli._source import read_affinities, read_oriented
 from napari_agglo.cli._terminal import WRITE, Console, count
 
 if TYPE_CHECKING:

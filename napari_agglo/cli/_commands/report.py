@@ -18,11 +18,7 @@ from napari_agglo.cli._arguments import (
     add_threshold,
     add_value,
 )
-from napari_agglo.cli._commands.evaluate import WHOLE
-from napari_agglo.cli._each import add_each, for_each, partners
-from napari_agglo.cli._files import check_folder_output, open_image, output_folder, refuse_clash
-from napari_agglo.cli._messages import SomeFailed
-from napari_agglo.cli._source import (
+from napari_agglo.cli._command_source import (
     BEFORE,
     OWN,
     OWN_NOTE,
@@ -33,6 +29,10 @@ from napari_agglo.cli._source import (
     input_files,
     open_source,
 )
+from napari_agglo.cli._commands.evaluate import WHOLE
+from napari_agglo.cli._each import add_each, for_each, partners
+from napari_agglo.cli._files import check_folder_output, open_image, output_folder, refuse_clash
+from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._terminal import Console, Stages, table
 
 if TYPE_CHECKING:

@@ -9,6 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from napari_agglo.cli._arguments import add_json, add_labels_output, add_pipeline, add_threshold
+from napari_agglo.cli._command_source import (
+    SessionSource,
+    add_session,
+    check_policies,
+    input_files,
+    open_source,
+)
 from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
     check_axes,
@@ -16,13 +23,6 @@ from napari_agglo.cli._files import (
     check_table_output,
     place,
     write_labels_output,
-)
-from napari_agglo.cli._source import (
-    SessionSource,
-    add_session,
-    check_policies,
-    input_files,
-    open_source,
 )
 from napari_agglo.cli._terminal import WRITE, Console, count
 from napari_agglo.errors import InvalidInput

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.cli._arguments import add_json, add_verbosity
+from napari_agglo.cli._command_source import add_session_options, open_session
 from napari_agglo.cli._commands import export, session_create
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._provenance import add_provenance
-from napari_agglo.cli._source import add_session_options, open_session
 from napari_agglo.cli._terminal import SESSION, Console
 
 NAME = "session"

@@ -21,9 +21,9 @@ from napari_agglo.cli._arguments import (
     gold_files,
     graph_files,
 )
+from napari_agglo.cli._command_source import FileSource, check_threshold, read_policy
 from napari_agglo.cli._commands.mapping import add_mapping_options, apply_mapping
 from napari_agglo.cli._files import open_inputs, refuse_existing
-from napari_agglo.cli._source import FileSource, check_threshold, read_policy
 from napari_agglo.cli._terminal import GRAPH, TREE, Console, count
 
 if TYPE_CHECKING:

@@ -51,7 +51,13 @@ def draw_question(
     `image` may have colours along an axis after those of the superpixels; None for a graph's first
     cue, or plain grey if it has none.
     """
-    from napari_agglo.plots._pixels import NEXT, enlarged, factors, grey, tinted  # matplotlib
+    from napari_agglo.plots._raster_pictures import (  # matplotlib
+        NEXT,
+        enlarged,
+        factors,
+        grey,
+        tinted,
+    )
 
     shape, spacing = graph.superpixels.image.shape, graph.spacing
     rows, columns = shown_axes(position, spacing)

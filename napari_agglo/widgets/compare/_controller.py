@@ -15,7 +15,7 @@ from napari_agglo.policy import Policy
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer, single_shot, tell_error
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets._ticks import SLIDER_STEPS, Ticks
+from napari_agglo.widgets._slider_scale import SLIDER_STEPS, Ticks
 from napari_agglo.widgets.compare._choices import (
     SESSION,
     Choice,

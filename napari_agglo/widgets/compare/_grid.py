@@ -18,7 +18,7 @@ from psygnal import Signal
 from napari_agglo.volumes import is_on_disk
 from napari_agglo.widgets._colours import DIFFERENCES, LABEL_COLOURS, direct_colours
 from napari_agglo.widgets._dataset import Placement
-from napari_agglo.widgets._levels import coarser
+from napari_agglo.widgets._layer_levels import coarser
 from napari_agglo.widgets._lut_array import LutArray, Table
 from napari_agglo.widgets._napari import camera, grid, one_update, view_size
 from napari_agglo.widgets._qt import shortened

@@ -14,7 +14,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import OrientedMap, Words, in_memory
 from napari_agglo.widgets._dataset import AffinityArray, Dataset, Placement
-from napari_agglo.widgets._levels import LazyArray
+from napari_agglo.widgets._layer_levels import LazyArray
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._scene import Scene

@@ -27,7 +27,7 @@ from napari_agglo.policy import (
 from napari_agglo.volumes import Words
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
-from napari_agglo.widgets._ticks import Ticks, knee
+from napari_agglo.widgets._slider_scale import Ticks, knee
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QSpinBox, QWidget
 from superqt.utils import signals_blocked
 
 from napari_agglo.agglomeration import BEFORE, is_before, threshold_text
-from napari_agglo.widgets._keys import KeyBindings
+from napari_agglo.widgets._key_bindings import KeyBindings
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import column, combo_box, link, named, per_viewer, row, tool_button
 from napari_agglo.widgets.hierarchy._slider import Mark, MarkedSlider

@@ -20,7 +20,7 @@ from superqt.utils import qdebounced
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._keys import KeyBindings, answer_button
+from napari_agglo.widgets._key_bindings import KeyBindings, answer_button
 from napari_agglo.widgets._qt import (
     STILL,
     button,

@@ -13,13 +13,13 @@ from napari.layers import Labels, Points, Shapes
 from numpy.typing import NDArray
 
 from napari_agglo.volumes import is_on_disk
-from napari_agglo.widgets._keys import Actions, KeyBindings
-from napari_agglo.widgets._levels import level_steps
+from napari_agglo.widgets._key_bindings import Actions, KeyBindings
+from napari_agglo.widgets._layer_levels import level_steps
 from napari_agglo.widgets._napari import camera
 from napari_agglo.widgets._qt import guarded
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands, Selection
-from napari_agglo.widgets.proofread._key_pointer import KeyPointer, clicks
+from napari_agglo.widgets.proofread._keyboard_pointer import KeyPointer, clicks
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 
 _STEPS_A_VOXEL = 8  # along a ray: only corners of a voxel may be missed

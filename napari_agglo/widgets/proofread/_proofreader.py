@@ -13,7 +13,7 @@ from napari_agglo.widgets._session_worker import Edit
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._error_queue import ErrorQueue
 from napari_agglo.widgets.proofread._gestures import Gestures
-from napari_agglo.widgets.proofread._inputs import Inputs
+from napari_agglo.widgets.proofread._input_layers import Inputs
 from napari_agglo.widgets.proofread._mode import Mode
 from napari_agglo.widgets.proofread._relearn import Relearn
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo.evaluate import shortest_threshold
-from napari_agglo.widgets._ticks import Ticks, knee
+from napari_agglo.widgets._slider_scale import Ticks, knee
 
 heights = st.lists(st.sampled_from([-0.5, 0.0, 0.1, 0.25, 0.3, 0.300001, 0.9, 2.0]), max_size=12)
 

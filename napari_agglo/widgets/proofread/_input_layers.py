@@ -20,7 +20,7 @@ from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session, Source
 from napari_agglo.volumes import is_on_disk, open_levels
 from napari_agglo.widgets._dataset import Dataset, Placement, identity_of
-from napari_agglo.widgets._levels import lazy_data, lazy_levels
+from napari_agglo.widgets._layer_levels import lazy_data, lazy_levels
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.samples._fields import Floats, smooth_noise
+from napari_agglo.samples._random_fields import Floats, smooth_noise
 
 Labels = NDArray[np.int32]
 

@@ -8,9 +8,9 @@ from sklearn.metrics import roc_auc_score
 
 from napari_agglo.samples import Sample
 from napari_agglo.samples._classifier import CELLS, NEUROPIL, features, probabilities
-from napari_agglo.samples._fields import generator, smooth_noise
+from napari_agglo.samples._neurites import Calibre, box_around, pack
 from napari_agglo.samples._neuropil import neuropil, neuropil_cues
-from napari_agglo.samples._processes import Calibre, box_around, pack
+from napari_agglo.samples._random_fields import generator, smooth_noise
 from napari_agglo.samples._sample import cells_sample, neuropil_sample
 
 

@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 from windows import limit_voxels
 
 from napari_agglo.volumes import DiskLabels
-from napari_agglo.widgets import _levels
-from napari_agglo.widgets._levels import Strided, coarser, is_empty_in_3d, lazy_levels, level_steps
+from napari_agglo.widgets import _layer_levels
+from napari_agglo.widgets._layer_levels import (
+    Strided,
+    coarser,
+    is_empty_in_3d,
+    lazy_levels,
+    level_steps,
+)
 
 
 @given(st.data())
@@ -42,7 +48,7 @@ def test_the_last_level_is_small_enough_for_3d(monkeypatch):
     assert level_steps(levels, levels[1]) == [2, 2, 2]
     assert np.array_equal(levels[1][...], image[::2, ::2, ::2])
     assert not is_empty_in_3d(levels)
-    monkeypatch.setattr(_levels, "_READ", 1000)
+    monkeypatch.setattr(_layer_levels, "_READ", 1000)
     levels = lazy_levels([DiskLabels(image, ids)])
     assert is_empty_in_3d(levels)
     assert not levels[1][...].any(), "3-D is empty rather than read as a whole"

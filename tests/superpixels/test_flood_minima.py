@@ -9,8 +9,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napari_agglo.superpixels import _descent
-from napari_agglo.superpixels._descent import (
+from napari_agglo.superpixels import _flood_minima
+from napari_agglo.superpixels._flood_minima import (
     WALL,
     flood_minima,
     is_drained,
@@ -62,9 +62,9 @@ def test_the_labels_are_those_of_the_queue(problem):
     expected = state.copy()
     flood(expected, heights, grid, quiet)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_descent, "_RESOLVED", 1.0)
-        patch.setattr(_descent, "_COMPARISONS", np.inf)
-        patch.setattr(_descent, "flood", None)  # all of it is resolved
+        patch.setattr(_flood_minima, "_RESOLVED", 1.0)
+        patch.setattr(_flood_minima, "_COMPARISONS", np.inf)
+        patch.setattr(_flood_minima, "flood", None)  # all of it is resolved
         flood_minima(state, heights, codes, grid, quiet)
     np.testing.assert_array_equal(state, expected)
     assert state.min() >= 0
@@ -82,9 +82,9 @@ def test_many_equal_levels_are_left_to_the_queue(name, monkeypatch):
         used.append(name)
         flood(*arguments)
 
-    monkeypatch.setattr(_descent, "flood", queue)
-    monkeypatch.setattr(_descent, "_RESOLVED", 1.0)
-    monkeypatch.setattr(_descent, name, 0.01)
+    monkeypatch.setattr(_flood_minima, "flood", queue)
+    monkeypatch.setattr(_flood_minima, "_RESOLVED", 1.0)
+    monkeypatch.setattr(_flood_minima, name, 0.01)
     monkeypatch.setattr("napari_agglo.superpixels._watershed.BUDGET", 8)
     flood_minima(state, heights, codes, grid, quiet)
     np.testing.assert_array_equal(state, expected)
@@ -96,7 +96,7 @@ def test_a_plateau_by_hand(monkeypatch):
     # leaves the queue first, since its parent is lower.
     levels = np.array([1, 3, 3, 3, 2, 5, 1], np.uint16)
     grid, state, heights, codes = seeded(levels, np.ones(7, bool), [True])
-    monkeypatch.setattr(_descent, "_RESOLVED", 1.0)
-    monkeypatch.setattr(_descent, "flood", None)
+    monkeypatch.setattr(_flood_minima, "_RESOLVED", 1.0)
+    monkeypatch.setattr(_flood_minima, "flood", None)
     flood_minima(state, heights, codes, grid, quiet)
     assert grid.view(state).tolist() == [1, 1, 1, 2, 2, 3, 3]

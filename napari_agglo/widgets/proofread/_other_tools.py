@@ -19,7 +19,7 @@ from napari_agglo.session._start_segments import segment_graph_of
 from napari_agglo.volumes import Volume, is_on_disk
 from napari_agglo.widgets._dataset import Dataset, length_unit
 from napari_agglo.widgets._jobs import Job
-from napari_agglo.widgets._levels import lazy_data
+from napari_agglo.widgets._layer_levels import lazy_data
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer

@@ -9,7 +9,7 @@ from numba.core.errors import TypingError
 from napari_agglo._numba import kernel
 
 # Kernels are called by address inside of the package only; there is no public door to it.
-from napari_agglo._numba.shared import call_kernel, kernel_address
+from napari_agglo._numba.calls_by_address import call_kernel, kernel_address
 
 
 @kernel

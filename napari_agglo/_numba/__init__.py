@@ -8,6 +8,7 @@ once abort the process under numba's ``workqueue`` layer.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -17,6 +18,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from napari_agglo._numba.compiler import HelperCompiler, KernelCompiler, load_alone
+from napari_agglo.errors import DataWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
 # Kernels allocate nothing, so that numba need not count references (`_nrt`); they divide by zero as
@@ -34,6 +36,10 @@ _HELPER: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "pipeline_class": HelperCompiler,
 }
+NOT_KEPT = (
+    "Compiled kernels cannot be kept, so every start compiles them again: no cache folder is "
+    "writable. Set NUMBA_CACHE_DIR to a folder that is."
+)
 # Matches imports at the top of a file only: kernels use no imports inside functions.
 _IMPORT = re.compile(rb"^from (napari_agglo[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
@@ -43,20 +49,26 @@ def kernel(function: F) -> F:
 
     Numba refuses ``cache=True`` at *import* when neither the package's folder nor the user's cache
     folder can be written (a shared installation, a container without a home). The kernel is then
-    compiled in each process.
+    compiled in each process, which a warning says once.
     """
     try:
         compiled = numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError as error:
         if "cache" not in str(error):
             raise
-        compiled = numba.njit(**_OPTIONS)(function)
+        _warn_not_kept()
+        return cast(F, numba.njit(**_OPTIONS)(function))
     _stamp_with_sources(compiled)
-    cache: Any = getattr(compiled, "_cache", None)
-    if hasattr(cache, "save_overload"):
+    cache: Any = getattr(compiled, "_cache", None)  # None where nothing is compiled
+    if cache is not None:
         cache.save_overload = _unless_full(cache.save_overload)
         cache.load_overload = load_alone(cache)
     return cast(F, compiled)
+
+
+@cache  # one warning in a process
+def _warn_not_kept() -> None:
+    warnings.warn(DataWarning(NOT_KEPT), stacklevel=2)
 
 
 def inlined(function: F) -> F:

@@ -1,5 +1,6 @@
 """Proofreading: edits at any scale, saved in a folder as they are made."""
 
+from napari_agglo._numba import NOT_KEPT
 from napari_agglo.session._actions import Change, Refused
 from napari_agglo.session._cut_methods import CutProblem, cut_method
 from napari_agglo.session._edit_table import AppliedTable, NotApplied
@@ -20,7 +21,6 @@ from napari_agglo.session._store import (
 )
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 from napari_agglo.session._warm_up import (
-    NOT_KEPT,
     cache_folder,
     is_warm,
     seconds_to_compile,

@@ -207,10 +207,6 @@ _KERNELS = {
     "paint": predict_classes,
 }
 _SECONDS = {"merge": 10, "evaluate": 9, "learn": 26, "edit": 15, "paint": 8}  # of CPU, measured
-NOT_KEPT = (
-    "Compiled kernels cannot be kept, so every start compiles them again: no cache folder is "
-    "writable. Set NUMBA_CACHE_DIR to a folder that is."
-)
 STAGES = {
     "merge": _merge, "evaluate": _evaluate, "learn": _learn, "edit": _edit, "paint": _paint,
 }  # fmt: skip

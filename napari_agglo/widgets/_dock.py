@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator
 from contextlib import suppress
 from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
@@ -16,6 +17,9 @@ from napari_agglo.widgets._qt import column, dock_width, label
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._guide import Guide
+
+# A dock says so itself, once it has tried to load the kernels.
+warnings.filterwarnings("ignore", message="Compiled kernels cannot be kept")
 
 
 class Dock(QWidget):

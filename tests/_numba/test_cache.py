@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numba
 import pytest
 from numba.core import caching
 
+from napari_agglo import DataWarning, _numba
 from napari_agglo._numba import is_cached, kernel
 
 pytestmark = pytest.mark.compiled
@@ -45,3 +48,17 @@ def test_a_kernel_that_cannot_be_saved_is_called_all_the_same(monkeypatch):
     one = define()
     assert one() == 1
     assert not is_cached(define())
+
+
+def test_without_a_folder_for_kernels_they_are_called_all_the_same_and_one_warning_says_so(
+    monkeypatch,
+):
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    _numba._warn_not_kept.cache_clear()
+    with pytest.warns(DataWarning, match="NUMBA_CACHE_DIR"):
+        one = define()
+    assert one() == 1
+    assert not is_cached(one)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert define()() == 1

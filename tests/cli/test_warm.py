@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from numba.core import caching
 
-from napari_agglo import InvalidInput
+from napari_agglo import InvalidInput, _numba
 from napari_agglo.cli import _terminal
 from napari_agglo.cli._commands import warm
 from napari_agglo.errors import Cancelled
@@ -38,6 +39,18 @@ def test_all_stages_are_run_once(run, monkeypatch):
     assert json.loads(out)["folder"] == str(cache_folder())
     assert str(Path(cache_folder())) in run("warm")[1]
     assert set(counts.values()) == {1}
+
+
+def test_stages_are_run_in_the_order_in_which_a_person_needs_them(run, monkeypatch):
+    """A click waits for the stages before its own: a tree, its errors, a policy, an edit."""
+    begun = []
+    for stage in _warm_up.STAGES:
+        monkeypatch.setitem(_warm_up.STAGES, stage, lambda stage=stage: begun.append(stage))
+    monkeypatch.setattr(_warm_up, "_done", set())
+    assert run("warm")[0] == 0
+    assert begun[:4] == ["merge", "evaluate", "learn", "edit"]
+    assert list(_warm_up._KERNELS) == begun, "the stage that is left to compile is the next"
+    assert list(_warm_up._SECONDS) == begun
 
 
 def test_a_group_that_takes_long_is_told_with_the_time(run, monkeypatch):
@@ -78,6 +91,22 @@ def test_where_nothing_can_be_kept_it_says_so(run, monkeypatch):
     status, out, err = run("warm")
     assert (status, err) == (0, "")
     assert "NUMBA_CACHE_DIR" in out
+
+
+@pytest.mark.compiled
+def test_any_command_says_once_that_its_kernels_cannot_be_kept(run, monkeypatch):
+    def define():
+        return _numba.kernel(lambda: 1), _numba.kernel(lambda: 2)
+
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(_warm_up, "_done", set())
+    for stage in _warm_up.STAGES:
+        monkeypatch.setitem(_warm_up.STAGES, stage, define)
+    _numba._warn_not_kept.cache_clear()
+    status, _, err = run("warm")
+    assert status == 0
+    assert err.startswith("napari-agglo: warning: ")
+    assert err.count("NUMBA_CACHE_DIR") == err.count("\n") == 1
 
 
 @pytest.fixture

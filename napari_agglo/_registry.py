@@ -7,8 +7,6 @@ asked for a name that it does not have.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar, cast
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo.errors import AggloError, DataWarning, InvalidInput, did_you_mean
 
 T = TypeVar("T")
@@ -256,20 +255,6 @@ def misspelt_groups(known: Iterable[str]) -> list[Plugin]:
 def package(entry: EntryPoint) -> str | None:
     """Return the package of an entry point, as pip knows it."""
     return None if entry.dist is None else entry.dist.name
-
-
-def warn_caller(warning: Warning) -> None:
-    """Warn at the line that called this package, not at one inside it."""
-    depth = 1
-    while True:
-        try:
-            frame = sys._getframe(depth)
-        except ValueError:  # all of the stack is of this package
-            break
-        if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
-            break
-        depth += 1
-    warnings.warn(warning, stacklevel=depth + 1)
 
 
 def _place(entry: EntryPoint) -> str:

@@ -278,6 +278,9 @@ PRIVATE_IMPORTS = {
         session/test_edit_table.py widgets/proofread/test_open_run.py
         widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
     """,
+    "Warnings of data are kept by interfaces only, in the thread of their work.": """
+        test_errors.py
+    """,
     "No progress is shown before a refusal: a test that no work has begun.": """
         cli/test_before_the_work.py
     """,

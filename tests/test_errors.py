@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from napari_agglo._data_warnings import keep_warnings, warn_caller
 from napari_agglo.errors import (
     Advice,
     ConvertTo,
+    DataWarning,
     Install,
     InvalidInput,
     LabelComponents,
@@ -70,3 +73,17 @@ def test_an_error_from_another_process_is_the_same(copied):
     error = InvalidInput("`mask` is wrong", argument="mask", remedy=SetOption("nan", "boundary"))
     again = copied(error)
     assert (str(again), again.argument, again.remedy) == (str(error), "mask", error.remedy)
+
+
+def test_warnings_are_kept_for_the_thread_that_asks_for_them():
+    with ThreadPoolExecutor(1) as pool, keep_warnings() as kept:
+        warn_caller(DataWarning("here"))
+        with pytest.warns(DataWarning, match="there"):
+            pool.submit(warn_caller, DataWarning("there")).result()
+        with keep_warnings() as inner:
+            warn_caller(DataWarning("inside"))
+    assert [str(one) for one in kept] == ["here"]
+    assert [str(one) for one in inner] == ["inside"]
+    with pytest.warns(DataWarning, match="told") as told:
+        warn_caller(DataWarning("told"))
+    assert told[0].filename == __file__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
@@ -352,7 +352,7 @@ def agglomerate(
     """
     graph, policy = as_graph(graph), as_policy(policy, seed)
     for difference in data_differences(policy, graph):
-        warnings.warn(str(difference), DataWarning, stacklevel=2)
+        warn_caller(DataWarning(str(difference), argument="policy"))
     policy.check(graph)
     check_local(policy, graph)
     return merge_tree(graph, policy, cannot_link=cannot_link, locked=locked, progress=progress)

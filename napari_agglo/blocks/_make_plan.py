@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import shutil
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo.blocks._block_superpixels import needed_halo, sample_box
 from napari_agglo.blocks._budget import budget, sized
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
@@ -350,7 +350,7 @@ def _warn_of_halo(halo: int, needed: int) -> None:
         argument="halo",
         remedy=SetOption("halo", needed),
     )
-    warnings.warn(warning, stacklevel=3)
+    warn_caller(warning)
 
 
 def _policy(

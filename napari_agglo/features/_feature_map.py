@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._numba import kernel
 from napari_agglo._numba.callbacks import callback_address, raise_error
-from napari_agglo._registry import Registry, named_errors, warn_caller
+from napari_agglo._registry import Registry, named_errors
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, did_you_mean
 from napari_agglo.features._kernels import (
     ANGLES,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.graph._region_graph import Layout, RegionGraph
@@ -191,7 +191,7 @@ def _compare_sign(graph: RegionGraph) -> None:
             argument="cues['boundary']",
             remedy=SetOption("ranges", graph.cue_ranges[cue][::-1], "boundary", when="if it is"),
         )
-        warnings.warn(warning, stacklevel=3)
+        warn_caller(warning)
 
 
 class Window(NamedTuple):

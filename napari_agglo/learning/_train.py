@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba.core.event import Listener, register
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import Progress, ProgressCallback, WorkClock, check_progress
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.features import FeatureMap, check_blocks, feature_map
@@ -163,13 +163,15 @@ def warn_if_inverted(lessons: list[Lesson]) -> None:
     # The share of pairs, one of each kind, in which the boundary to keep is the higher one.
     higher = float(np.searchsorted(np.sort(merge), keep).mean() / len(merge))
     if higher < _INVERTED:
-        warnings.warn(
-            f"The cue {cue!r} looks inverted: on gold borders it is {keep.mean():.2f} in the mean, "
-            f"and {merge.mean():.2f} between superpixels of one segment. It must be high on "
-            "boundaries: exchange the ends of its range, such as "
-            f"ranges={{{cue!r}: (1, 0)}} (--range {cue}=1:0), and make the superpixels again",
-            DataWarning,
-            stacklevel=3,
+        graph = lessons[0].graph
+        limits = graph.cue_ranges[graph.cue_names.index(cue)]
+        warn_caller(
+            DataWarning(
+                f"The cue {cue!r} looks inverted: on gold borders it is {keep.mean():.2f} in the "
+                f"mean, and {merge.mean():.2f} between superpixels of one segment",
+                argument=f"cues[{cue!r}]",
+                remedy=SetOption("ranges", limits[::-1], cue, "and make the superpixels again"),
+            )
         )
 
 

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._registry import named_errors, warn_caller
+from napari_agglo._data_warnings import warn_caller
+from napari_agglo._registry import named_errors
 from napari_agglo.errors import AggloError, DataWarning, InvalidInput, did_you_mean
 from napari_agglo.features import check_blocks
 from napari_agglo.graph import RegionGraph, graph_of_pairs, sample_of_pairs

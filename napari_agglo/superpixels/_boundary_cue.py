@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import (
     DataWarning,
@@ -157,7 +157,7 @@ def _compare_axes(picture: Picture) -> None:
                     *(("use affinities(array) if they are those of offsets",) * (len(shape) == 4)),
                 ),
             )
-            warnings.warn(warning, stacklevel=3)
+            warn_caller(warning)
             return
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import (
     Cancelled,
@@ -458,7 +458,7 @@ def _compare_sign(values: Array, limits: tuple[float, float]) -> None:
             argument="boundary",
             remedy=SetOption("value_range", (limits[1], limits[0]), when="if it is"),
         )
-        warnings.warn(warning, stacklevel=3)
+        warn_caller(warning)
 
 
 @dataclass(frozen=True)

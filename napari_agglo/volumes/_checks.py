@@ -7,12 +7,12 @@ on these checks and make none of their own.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import (
     ConvertTo,
@@ -140,13 +140,12 @@ def warn_of_places(inputs: Mapping[str, object]) -> None:
         first, other = next(iter(placed.items()))
         if k and len(origin) == len(other) and not np.allclose(origin, other, rtol=0, atol=0.5):
             there, here = (", ".join(f"{value:g}" for value in at) for at in (other, origin))
-            warnings.warn(
+            warn_caller(
                 DataWarning(
                     f"`{first}` begins at voxel ({there}) of its volume, and `{name}` at ({here})",
                     argument=name,
                     remedy="check that both are the same crop",
-                ),
-                stacklevel=3,
+                )
             )
 
 

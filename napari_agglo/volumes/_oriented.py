@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, is_whole
 from napari_agglo.volumes._named_axes import voxel_size_of
@@ -178,7 +178,7 @@ def affinities(
             argument="affinities",
             remedy=SetOption("value_range", gate.limits[::-1], when="if they are"),
         )
-        warnings.warn(warning, stacklevel=2)
+        warn_caller(warning)
     spacing, unit = voxel_size_of(array, "affinities")
     spacing = None if spacing is None else spacing[1 - len(shape) :]
     return cues_of_channels(values, known, gate.limits, separate, VoxelSize(spacing, unit))

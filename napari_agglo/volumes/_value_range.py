@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._numba import kernel
 from napari_agglo.errors import (
     ConvertTo,
@@ -328,15 +328,14 @@ class ValueGate:
             return
         byte = np.dtype(dtype).itemsize == 1 and max(self.limits) > 255
         remedy = self.declarations(255) if byte else self.declare(None, "as wide as its values")
-        warnings.warn(
+        warn_caller(
             DataWarning(
                 f"The values of `{self.name}` fill {100 * spread / 255:.1g} % of the range "
                 f"{self.limits[0]:g} to {self.limits[1]:g} that is declared for them, so that "
                 "boundaries hardly differ",
                 argument=self.name,
                 remedy=remedy,
-            ),
-            stacklevel=4,
+            )
         )
 
 

@@ -19,9 +19,10 @@ from psygnal import Signal
 from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import QProgressBar, QWidget
 
+from napari_agglo._data_warnings import keep_warnings
 from napari_agglo._progress import Progress, ProgressCallback, WorkClock
 from napari_agglo._registry import declared_entry_points
-from napari_agglo.errors import AggloError, Cancelled, InvalidInput
+from napari_agglo.errors import AggloError, Cancelled, DataWarning, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._qt import (
@@ -33,6 +34,7 @@ from napari_agglo.widgets._qt import (
     row,
     still_label,
     tell_error,
+    tell_warnings,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ class Job:
     """One run, with signals.
 
     `done` shows the result. It may be a generator: each part has a turn of the event loop of its
-    own, so that the window does not stand still, and the job ends with the last of them.
+    own, so that the window does not stand still, and the job ends with the last of them. `warned`
+    shows what the work warned of, before that.
     """
 
     progressed = Signal(object)  # a Progress
@@ -75,6 +78,7 @@ class Job:
         work: Work,
         done: Callable[[Any], object],
         failed: Callable[[Exception], object] | None = None,
+        warned: Callable[[list[DataWarning]], object] = tell_warnings,
     ) -> None:
         self.title = title
         self.began = time.monotonic()
@@ -84,13 +88,15 @@ class Job:
         self.latest: Progress | None = None
         self._done = done
         self._failed = failed
+        self._warned = warned
+        self._warnings: list[DataWarning] = []
         self.compiling = False  # whether it waits for kernels that are compiled
         self._shown: Progress | None = None
         self._bar = napari_progress(total=_STEPS, desc=title)
         self._timer = QTimer()
         self._timer.setInterval(_POLL)
         self._timer.timeout.connect(self._look)
-        self._worker = Worker(work, self._report)
+        self._worker = Worker(self._run, work)
         self._worker.returned.connect(self._on_returned)
         self._worker.errored.connect(self._on_errored)
 
@@ -103,6 +109,11 @@ class Job:
     def cancel(self) -> None:
         """Stop at the next report of progress, without a result."""
         self.cancelled = True
+
+    def _run(self, work: Work) -> Any:
+        # In the worker: the main thread reads the warnings once this has returned.
+        with keep_warnings() as self._warnings:
+            return work(self._report)
 
     def _report(self, progress: Progress) -> None:
         # In the worker: only a note, which the timer of the main thread reads.
@@ -129,6 +140,8 @@ class Job:
         if self.cancelled:  # too late to stop it; the result is dropped
             self._end()
         else:
+            if self._warnings:
+                self._warned(self._warnings)
             self._take(lambda: _next_part(self._done(result)))
 
     def _take(self, part: Callable[[], object]) -> None:
@@ -237,6 +250,7 @@ class Jobs:
         work: Work,
         done: Callable[[Any], object],
         failed: Callable[[Exception], object] | None = None,
+        warned: Callable[[list[DataWarning]], object] = tell_warnings,
     ) -> Job | None:
         """Start a job; return None if one of that name is running already."""
         if self.closed or name in self._running:
@@ -246,7 +260,10 @@ class Jobs:
             # the viewer may have been closed meanwhile
             return None if self.closed else done(result)
 
-        job = Job(title, work, done_if_open, failed)
+        def warned_if_open(warnings: list[DataWarning]) -> object:
+            return None if self.closed else warned(warnings)
+
+        job = Job(title, work, done_if_open, failed, warned_if_open)
         self._running[name] = job
         self.failures.pop(name, None)
 

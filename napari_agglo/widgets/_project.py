@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from psygnal import Signal
 
+from napari_agglo._data_warnings import keep_warnings, warn_caller
 from napari_agglo._progress import ProgressCallback, part_of
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.evaluate import minimum
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import MeanPolicy, Policy, policy_record
@@ -40,12 +41,17 @@ class Regions:
 
     dataset: Dataset
     graph: RegionGraph
+    doubts: tuple[DataWarning, ...] = ()  # of the data, such as a map of the wrong sign
 
     @classmethod
     def of(cls, dataset: Dataset, progress: ProgressCallback | None) -> Regions:
         """Return the regions of a dataset, computing superpixels if there are none."""
-        whole = dataset.oversegmented(part_of(progress, 0.0, 0.6))
-        return cls(whole, whole.graph(part_of(progress, 0.6, 1.0)))
+        with keep_warnings() as kept:
+            whole = dataset.oversegmented(part_of(progress, 0.0, 0.6))
+            graph = whole.graph(part_of(progress, 0.6, 1.0))
+        for one in kept:  # to the window too, whose step may be another one
+            warn_caller(one)
+        return cls(whole, graph, tuple(kept))
 
 
 @dataclass(frozen=True, eq=False)

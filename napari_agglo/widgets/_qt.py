@@ -10,7 +10,7 @@ from functools import partial
 from html import escape
 from typing import Any, TypeVar
 
-from napari.utils.notifications import show_error
+from napari.utils.notifications import show_error, show_warning
 from qtpy.QtCore import QEvent, QObject, QRectF, Qt, QTimer
 from qtpy.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from qtpy.QtWidgets import (
@@ -40,7 +40,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible, QElidingLabel
 
-from napari_agglo.errors import AggloError, Cancelled
+from napari_agglo.errors import AggloError, Cancelled, DataWarning
 from napari_agglo.widgets._colours import FOCUS, GREY
 from napari_agglo.widgets._remedies import window_sentence
 
@@ -76,6 +76,12 @@ def tell_error(error: BaseException) -> None:
         # A bug of the plugin: the log has the details for a report.
         _log.error("unexpected error", exc_info=error)
     show_error(error_text(error))
+
+
+def tell_warnings(warnings: Iterable[DataWarning]) -> None:
+    """Show warnings of data in the window, with their remedies."""
+    for warning in warnings:
+        show_warning(window_sentence(warning))
 
 
 def error_text(error: BaseException) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from napari_agglo.errors import (
     ConvertTo,
     DataWarning,
@@ -35,7 +37,19 @@ def window_sentence(error: BaseException) -> str:
     """
     if not isinstance(error, (InvalidInput, DataWarning)):
         return str(error)
-    return sentence(error.problem, None if error.remedy is None else window_remedy(error.remedy))
+    problem = window_problem(error) if isinstance(error, DataWarning) else error.problem
+    return sentence(problem, None if error.remedy is None else window_remedy(error.remedy))
+
+
+def window_problem(warning: DataWarning) -> str:
+    """Return the problem of a warning, with names of cues and layers in place of arguments.
+
+    Examples
+    --------
+    >>> window_problem(DataWarning("`cues['boundary']` is lower where regions touch"))
+    '“boundary” is lower where regions touch'
+    """
+    return re.sub(r"`(?:cues\[')?([^`']+)(?:'\])?`", r"“\1”", warning.problem)
 
 
 def window_remedy(remedy: Remedy) -> str:
@@ -44,6 +58,8 @@ def window_remedy(remedy: Remedy) -> str:
         return ", or ".join(window_remedy(one) for one in remedy.remedies)
     if isinstance(remedy, SetOption) and remedy.option == "policy":
         return "install its module, or add the folder of the module to PYTHONPATH"
+    if isinstance(remedy, SetOption) and remedy.option == "channel_axis":
+        return f"open them as layers of their own (right-click, Split Stack) {remedy.when}".rstrip()
     if isinstance(remedy, SetOption) and remedy.option == "classes":
         return "change the classes with Add and Remove"
     if isinstance(remedy, SetOption) and remedy.option == "force":

@@ -136,8 +136,10 @@ def test_agglomerate_warns_before_it_merges():
 def test_training_on_an_inverted_cue_warns():
     superpixels, boundary, gold = sample()
     graph = agglo.region_graph(superpixels, 1 - boundary)
-    with pytest.warns(agglo.DataWarning, match="exchange the ends"):
+    with pytest.warns(agglo.DataWarning, match="looks inverted") as told:
         agglo.train(graph, gold, strategy="flat", preset="minimal")
+    remedy = told[0].message.remedy
+    assert (remedy.option, remedy.key, remedy.value) == ("ranges", "boundary", (1, 0))
 
 
 def test_what_cannot_be_adapted_is_refused():

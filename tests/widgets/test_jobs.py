@@ -12,8 +12,9 @@ from napari.qt.threading import FunctionWorker
 from qtpy.QtWidgets import QApplication
 
 from napari_agglo import Progress
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import WorkClock
-from napari_agglo.errors import Cancelled, InvalidInput
+from napari_agglo.errors import Cancelled, DataWarning, InvalidInput, SetOption
 from napari_agglo.widgets._jobs import Jobs, RunRow, Worker, when_imported
 from napari_agglo.widgets._project import Project
 
@@ -55,6 +56,23 @@ def test_the_result_comes_on_the_main_thread(jobs):
     assert seen[0][0] != main
     assert seen[0][1] == main
     assert jobs.running() == []
+
+
+def test_a_warning_of_data_is_told_in_terms_of_the_window(jobs, notices):
+    remedy = SetOption("value_range", (1, 0), when="if it is")
+    doubt = DataWarning("`boundary` is high", argument="boundary", remedy=remedy)
+    seen = []
+
+    def work(progress):
+        warn_caller(doubt)
+
+    jobs.start("a", "A", work, lambda _: seen.append(list(notices)))
+    wait(lambda: seen)
+    assert all(words in seen[0][0] for words in ("“boundary”", "range to 1:0", "step 1"))
+    jobs.start("b", "B", work, lambda _: seen.append("done"), warned=seen.append)
+    wait(lambda: len(seen) == 3)
+    assert seen[1:] == [[doubt], "done"]
+    assert len(notices) == 1
 
 
 def test_a_second_start_while_one_runs_starts_nothing(jobs):

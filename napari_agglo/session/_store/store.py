@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo._registry import warn_caller
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph

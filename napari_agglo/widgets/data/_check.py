@@ -9,6 +9,7 @@ from napari.layers import Labels
 
 from napari_agglo.errors import (
     ConvertTo,
+    DataWarning,
     InvalidInput,
     LabelComponents,
     PickIndex,
@@ -18,7 +19,7 @@ from napari_agglo.errors import (
     sentence,
 )
 from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._remedies import value_text, window_remedy
+from napari_agglo.widgets._remedies import value_text, window_problem, window_remedy
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
     TEXTONS,
@@ -216,8 +217,8 @@ class Fix(NamedTuple):
     act: Callable[[], object]
 
 
-def fixes(error: InvalidInput, chosen: Selection) -> list[Fix]:
-    """Return a button for each remedy of an error that a click can apply."""
+def fixes(error: InvalidInput | DataWarning, chosen: Selection) -> list[Fix]:
+    """Return a button for each remedy of an error or warning that a click can apply."""
     argument = error.argument or ""
     return [
         fix
@@ -226,12 +227,13 @@ def fixes(error: InvalidInput, chosen: Selection) -> list[Fix]:
     ]
 
 
-def message(error: InvalidInput, chosen: Selection) -> str:
+def message(error: InvalidInput | DataWarning, chosen: Selection) -> str:
     """Return the problem, and the remedies that have no button, as a sentence."""
     argument = error.argument or ""
     rest = [one for one in alternatives(error.remedy) if _fix(one, argument, chosen) is None]
     clauses = ", or ".join(window_remedy(one) for one in rest)
-    return sentence(error.problem, clauses) if clauses else f"{error.problem.rstrip('.')}."
+    problem = window_problem(error) if isinstance(error, DataWarning) else error.problem
+    return sentence(problem, clauses) if clauses else f"{problem.rstrip('.')}."
 
 
 def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:

@@ -12,7 +12,7 @@ from typing import Any
 from napari.layers import Image, Labels
 from psygnal import Signal
 
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.superpixels import oversegment
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._forms import defaults
@@ -70,6 +70,7 @@ class Selection:
         self.rows: list[CueRow] = []  # all possible cues: the boundary, others in use, the rest
         self.options = defaults(oversegment)
         self.problem: InvalidInput | None = None  # of the layers, or of the last build
+        self._dismissed: list[DataWarning] = []  # doubts that the user does not share
         self._by_hand: set[str] = set()  # roles and options chosen by the user: not guessed
         self._key: Any = None
         self._known: list[Any] = []
@@ -218,6 +219,20 @@ class Selection:
     def refuse(self, error: InvalidInput) -> None:
         """Show the error of a build, until the choice changes."""
         self.problem = error
+        self.changed.emit()
+
+    def doubt(self) -> DataWarning | None:
+        """Return a doubt about the data of the regions that were built last, if they are chosen."""
+        regions = self.project.regions
+        if regions is None or regions.dataset is not self.project.dataset:
+            return None
+        rest = (one for one in regions.doubts if not any(one is d for d in self._dismissed))
+        return next(rest, None)
+
+    def dismiss_doubt(self) -> None:
+        """Show the present doubt no more."""
+        doubt = self.doubt()
+        self._dismissed = [] if doubt is None else [*self._dismissed, doubt]
         self.changed.emit()
 
     # Events of the viewer.

@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 from napari.layers import Image, Labels
 from napari.utils.notifications import show_info, show_warning
-from qtpy.QtWidgets import QBoxLayout, QFrame, QGroupBox, QListWidget, QSpinBox, QWidget
+from qtpy.QtWidgets import QBoxLayout, QGroupBox, QListWidget, QSpinBox, QWidget
 from superqt.utils import signals_blocked
 
 from napari_agglo._progress import part_of
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.superpixels import (
     boundary_cue,
     boundary_from_labels,
@@ -20,7 +20,6 @@ from napari_agglo.superpixels import (
     textons,
 )
 from napari_agglo.volumes import OrientedMap, Words
-from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import FailureLine, RunRow
@@ -29,7 +28,6 @@ from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import (
     button,
     column,
-    guarded,
     label,
     link,
     named,
@@ -37,8 +35,8 @@ from napari_agglo.widgets._qt import (
     row,
     tell_error,
 )
+from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._steps import Status, StepWidget
-from napari_agglo.widgets.data._check import Fix, fixes, message
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
 from napari_agglo.widgets.data._layers import (
@@ -54,6 +52,7 @@ from napari_agglo.widgets.data._layers import (
     remove_preview,
 )
 from napari_agglo.widgets.data._paint_classes import PaintPanel
+from napari_agglo.widgets.data._remedy_box import RemedyBox
 from napari_agglo.widgets.data._selection import Selection
 
 _ROLES: dict[str, tuple[Any, str, str]] = {
@@ -208,37 +207,6 @@ def _offsets_text(offsets: tuple[tuple[int, ...], ...]) -> str:
     return ", ".join(f"[{','.join(map(str, one))}]" for one in offsets)
 
 
-class ProblemBox(QFrame):
-    """A box with the problem of the chosen layers, and buttons for its remedies."""
-
-    def __init__(self, selection: Selection) -> None:
-        super().__init__()
-        self.setObjectName("trouble")
-        self.setStyleSheet(f"QFrame#trouble {{ border: 1px solid {PROBLEM}; border-radius: 4px; }}")
-        self._selection = selection
-        self._fixes: list[Fix] = []
-        self.message = label("trouble message")
-        together = "Apply this remedy"
-        self.button = button("", together, lambda: self._act(0), "mend")
-        self.second = button("", together, lambda: self._act(1), "mend otherwise")
-        column(self, self.message, self.button, self.second).setContentsMargins(6, 4, 6, 4)
-
-    def follow(self) -> None:
-        """Show the problem of the selection, if it has one."""
-        problem = self._selection.problem
-        self.setVisible(problem is not None)
-        self._fixes = [] if problem is None else fixes(problem, self._selection)
-        if problem is not None:
-            self.message.setText(message(problem, self._selection))
-        for k, push in enumerate((self.button, self.second)):
-            push.setVisible(k < len(self._fixes))
-            if k < len(self._fixes):
-                push.setText(self._fixes[k].text)
-
-    def _act(self, k: int) -> None:
-        guarded(self._fixes[k].act)
-
-
 CUE = "cue"  # the name of the job
 _KINDS = {
     "auto": ("automatic", "Colour edges for an RGB image, otherwise the clearest lines"),
@@ -304,9 +272,12 @@ class MakeCue(RunRow):
         self.labels = button(
             "Make it from selected labels", text, self._make_from_labels, "cue from labels"
         )
+        self.note = label("cue doubt")  # of the image of the last run
+        self._noted: Any = None
         layout = self.layout()
         assert isinstance(layout, QBoxLayout)
         layout.insertWidget(1, self.form)
+        layout.addWidget(self.note)
         layout.addWidget(self.labels)
 
     def _make_from_labels(self) -> None:
@@ -329,6 +300,7 @@ class MakeCue(RunRow):
         has_image = self._selection.image is not None
         self.set_ready(has_image, "Choose the image first.")
         self.form.setEnabled(has_image)
+        self.note.setVisible(has_image and self._noted is self._selection.image)
 
     def _make(self) -> None:
         layer = self._selection.image
@@ -374,7 +346,13 @@ class MakeCue(RunRow):
             )
             selection.use_as_boundary(layer)
 
-        selection.project.jobs.start(CUE, "Making a boundary cue", work, done)
+        def warned(warnings: list[DataWarning]) -> None:
+            self.note.setText(" ".join(window_sentence(one) for one in warnings))
+            self._noted = selection.image
+            self.follow()
+
+        self._noted = None
+        selection.project.jobs.start(CUE, "Making a boundary cue", work, done, warned=warned)
 
 
 class SuperpixelPart(QWidget):
@@ -488,7 +466,8 @@ class DataWidget(StepWidget):
         self.make = MakeCue(self.viewer, selection)
         self.paint = PaintPanel(self.viewer)
         self.superpixels = SuperpixelPart(self.viewer, selection)
-        self.trouble = ProblemBox(selection)
+        self.trouble = RemedyBox("trouble", selection, lambda: selection.problem)
+        self.doubt = RemedyBox("doubt", selection, selection.doubt, selection.dismiss_doubt)
         self.run = RunRow(
             self.project,
             self.key,
@@ -513,7 +492,7 @@ class DataWidget(StepWidget):
         self.add(self.trouble, FailureLine(self.project, CONVERT))
         self.add(self.roles, self.people, self.cues, self.offsets, self.notes)
         self.add(self.make, self.paint, self.superpixels, self.run)
-        self.add(self.counts, self.more)
+        self.add(self.counts, self.doubt, self.more)
         link(self._follow, selection.changed)
         self.start()
         self._follow()
@@ -562,11 +541,12 @@ class DataWidget(StepWidget):
             )
         self.counts.setText(counts)
         self.counts.setVisible(bool(counts))
+        self.doubt.follow()
         self.training.follow()
 
     def _follow(self) -> None:
-        for part in (self.trouble, self.roles, self.people, self.cues, self.offsets, self.make,
-                     self.paint, self.superpixels, self.start_from, self.options,
+        for part in (self.trouble, self.doubt, self.roles, self.people, self.cues, self.offsets,
+                     self.make, self.paint, self.superpixels, self.start_from, self.options,
                      self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))

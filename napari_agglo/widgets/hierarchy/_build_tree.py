@@ -109,7 +109,7 @@ def adapted(
         superpixels=None if computed else given.superpixels,
     )
     new = Regions.of(changed, progress)
-    return Regions(replace(new.dataset, origin=chosen or given), new.graph)
+    return replace(new, dataset=replace(new.dataset, origin=chosen or given))
 
 
 def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | None] | OtherData:

@@ -9,6 +9,7 @@ from qtpy.QtCore import Qt
 from scipy import ndimage
 from windows import add_sample, draw, selection_of, settle, status
 
+import napari_agglo as agglo
 from napari_agglo.errors import InvalidInput, LabelComponents, PickIndex, SetOption, alternatives
 from napari_agglo.widgets import DataWidget
 
@@ -425,6 +426,67 @@ def test_a_range_is_declared_by_a_click(viewer, step, project, crop):
     step.run.button.click()
     settle(project, 240)
     assert status(DataWidget, project) == "done"
+
+
+def doubt(step):
+    return step.doubt.message.text() if step.doubt.isVisibleTo(step) else ""
+
+
+def test_an_inverted_map_is_noticed_and_inverted_by_a_click(viewer, step, project, crop):
+    viewer.add_image(crop.image, name="raw")
+    viewer.add_image(1 - crop.cues["boundary"], name="map")  # a name that says nothing of its sign
+    tick(step, "map")
+    assert project.dataset.ranges == {}
+    assert doubt(step) == ""
+    step.run.button.click()
+    settle(project, 240)
+    before = project.regions.dataset.superpixels
+    assert all(words in doubt(step) for words in ("“boundary”", "high inside objects"))
+    assert all(words in step.doubt.button.text() for words in ("“boundary”", "1:0"))
+    step.doubt.button.click()
+    assert project.dataset.ranges == {"boundary": (1, 0)}
+    assert doubt(step) == "", "the regions are stale, and the reason is known"
+    step.run.button.click()
+    settle(project, 240)
+    assert doubt(step) == ""
+    after = project.regions.dataset.superpixels
+    np.testing.assert_array_equal(
+        after, agglo.oversegment(viewer.layers["map"].data, value_range=(1, 0))
+    )
+    assert not np.array_equal(after, before)
+
+
+def test_a_doubt_can_be_dismissed(viewer, step, project, crop, dataset):
+    viewer.add_image(1 - crop.cues["boundary"], name="boundary")
+    viewer.add_labels(dataset.superpixels, name="superpixels")
+    for _ in range(2):  # the second time the regions are new, and so is the doubt
+        step.run.button.click()
+        settle(project, 240)
+        assert "lower where regions touch" in doubt(step)
+        assert "1:0" in step.doubt.button.text()
+        step.doubt.keep.click()
+        assert doubt(step) == ""
+        assert project.dataset.ranges == {}
+
+
+def test_values_that_hardly_fill_their_range_are_noticed(viewer, step, project, crop):
+    levels = (crop.cues["boundary"] * 4).astype(np.uint8)  # 0 to 4 of 255
+    viewer.add_image(levels, name="boundary")
+    step.run.button.click()
+    settle(project, 240)
+    assert all(words in doubt(step) for words in ("“boundary”", "0 to 255", "the range"))
+    assert not step.doubt.button.isVisibleTo(step), "only the user knows the range"
+
+
+def test_an_axis_like_one_of_channels_is_noticed(viewer, step, project, crop):
+    viewer.add_image(np.stack([crop.image] * 3), name="photo")
+    step.make.button.click()
+    settle(project, 240)
+    note = step.make.note
+    assert note.isVisibleTo(step)
+    assert all(words in note.text() for words in ("“image”", "channels", "Split Stack"))
+    viewer.add_image(crop.image, name="raw")
+    assert not note.isVisibleTo(step), "of another image"
 
 
 def test_nan_is_taken_for_boundary_by_a_click(viewer, step, project, crop):

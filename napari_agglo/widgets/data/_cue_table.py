@@ -14,7 +14,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import check_offsets, read_offsets
 from napari_agglo.widgets._dataset import AffinityArray, Placement
 from napari_agglo.widgets._qt import ROW_HEIGHT, style_table
-from napari_agglo.widgets.data._guess_roles import is_high_inside
+from napari_agglo.widgets.data._guess_roles import BOUNDARY, cue_name, is_high_inside
 from napari_agglo.widgets.data._layers import (
     ALL,
     channel_of,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 AUTOMATIC = "auto"  # the range of the type or of the values
+AFFINITY = "affinity"  # the name of affinities as a cue
 
 
 @dataclass
@@ -44,6 +45,28 @@ class CueRow:
     offsets_text: str = ""  # of affinities, as typed; empty for those of the layer
     chosen: bool = False  # the user has ticked or unticked it
     named: bool = False  # the user has named it
+    guessed: bool = False  # it is named the boundary, though its layer is not called so
+
+    @classmethod
+    def of(cls, layer: Any, channel: tuple[int, int] | None) -> CueRow:
+        """Return the row of a layer or channel, by its own name."""
+        row = cls(layer, channel, "")
+        row.name = row._own_name()
+        return row
+
+    def _own_name(self) -> str:
+        if self.is_affinities:
+            return AFFINITY
+        return cue_name(self.layer) + ("" if self.channel is None else f"_{self.channel[1]}")
+
+    def guess_boundary(self) -> None:
+        """Name the cue the boundary until another one is."""
+        self.name, self.guessed = BOUNDARY, True
+
+    def drop_guess(self) -> None:
+        """Give the cue its own name again if it was guessed to be the boundary."""
+        if self.guessed:
+            self.name, self.guessed = self._own_name(), False
 
     @property
     def key(self) -> tuple[int, tuple[int, int] | None]:

@@ -31,10 +31,23 @@ def has_role(layer: Any, role: str) -> bool:
     return kind == role or (kind == "" and fits and _is_named(layer, role))
 
 
-def is_boundary(layer: Any) -> bool:
-    """Return whether a cue is probably the boundary cue."""
+def boundary_rank(layer: Any) -> int:
+    """Return how likely a cue is to be the boundary cue: 0 if so by its name, more if less so.
+
+    Examples
+    --------
+    >>> from napari.layers import Image
+    >>> import numpy as np
+    >>> names = ("membrane prob", "cytoplasm prob", "prob_interior", "Label_1")
+    >>> [boundary_rank(Image(np.zeros((2, 2)), name=name)) for name in names]
+    [0, 1, 2, 3]
+    """
     kind, name = role_of(layer)
-    return name == BOUNDARY if kind == "cue" else _is_named(layer, "cue")
+    if kind == "cue":
+        return 0 if name == BOUNDARY else 3
+    if is_high_inside(layer):
+        return 2
+    return 0 if _is_named(layer, "border") else 1 if _is_named(layer, "cue") else 3
 
 
 def is_affinities(layer: Any) -> bool:

@@ -23,11 +23,10 @@ from napari_agglo.widgets.data._check import dataset_of, message
 from napari_agglo.widgets.data._cue_table import CueRow
 from napari_agglo.widgets.data._guess_roles import (
     BOUNDARY,
-    cue_name,
+    boundary_rank,
     guess_image,
     has_role,
     is_affinities,
-    is_boundary,
     is_high_inside,
     latest,
     may_be_labels,
@@ -47,7 +46,6 @@ from napari_agglo.widgets.data._layers import (
 )
 
 ROLES = ("image", "gold", "superpixels", "start")
-AFFINITY = "affinity"  # the name of affinities as a cue
 _THICK = 2.5  # times the size of a pixel: thicker planes are oversegmented one by one
 
 
@@ -119,7 +117,10 @@ class Selection:
         if used is not None and used != row.used:
             row.used, row.chosen = used, True
         if name is not None and name != row.name:
-            row.name, row.named = name, True
+            row.name, row.named, row.guessed = name, True, False
+            for other in self.rows:
+                if name == BOUNDARY and other is not row:
+                    other.drop_guess()
         if range_text is not None:
             row.range_text = range_text
         if offsets_text is not None:
@@ -131,7 +132,7 @@ class Selection:
         """Use a layer as the boundary cue, instead of the former one."""
         for row in self.rows:
             if row.layer is layer:
-                row.used, row.name, row.chosen = True, BOUNDARY, True
+                row.used, row.name, row.chosen, row.guessed = True, BOUNDARY, True, False
             elif row.name == BOUNDARY and row.used:
                 row.used, row.chosen = False, True
         self._sort()
@@ -143,6 +144,7 @@ class Selection:
             if any(row.layer is layer for layer in layers.values()):
                 name = next(name for name, layer in layers.items() if layer is row.layer)
                 row.used, row.name, row.chosen, row.named = True, name, True, True
+                row.guessed = False
             elif row.name in layers and row.used:
                 row.used, row.chosen = False, True
         self._sort()
@@ -159,7 +161,7 @@ class Selection:
                          if layer is row.layer and channel == row.channel_text), None)  # fmt: skip
             row.used, row.chosen = name is not None, True
             if name is not None:
-                row.name, row.named = name, True
+                row.name, row.named, row.guessed = name, True, False
         self._sort()
         self._update()
 
@@ -305,8 +307,7 @@ class Selection:
             if _has_offsets(layer, shape):
                 parts = [(0, ALL)]
             for channel in parts:
-                name = cue_name(layer) + ("" if channel is None else f"_{channel[1]}")
-                row = CueRow(layer, channel, AFFINITY if channel == (0, ALL) else name)
+                row = CueRow.of(layer, channel)
                 if is_high_inside(layer):  # boundaries are low: the range descends
                     row.range_text = {"u1": "255:0"}.get(dtype_of(layer).str[1:], "1:0")
                 rows.append(before.get(row.key, row))
@@ -316,6 +317,7 @@ class Selection:
     def _guess_cues(self, shape: tuple[int, ...] | None) -> None:
         taken: set[str] = set()
         for row in reversed(self.rows):  # the latest of several of one name
+            row.drop_guess()
             if not row.chosen:
                 fits = shape is None or row.shape == shape
                 row.used = has_role(row.layer, "cue") and fits and row.name not in taken
@@ -323,14 +325,34 @@ class Selection:
         self._name_boundary()
 
     def _name_boundary(self) -> None:
-        """Name one of the used cues the boundary, unless the user did."""
+        """Name one of the used cues the boundary, unless the user did.
+
+        Once there are regions, the former choice stays as long as that cue is in use.
+        """
+        for row in self.rows:
+            if not row.used or self.project.graph is None:
+                row.drop_guess()
         used = [row for row in self.rows if row.used]
-        if used and not any(row.name == BOUNDARY or row.is_affinities for row in used):
+        if not any(row.name == BOUNDARY or row.is_affinities for row in used):
             free = [row for row in used if not row.named]
-            likely = [row for row in free if is_boundary(row.layer)] or free
-            if likely:
-                likely[0].name = BOUNDARY
+            if free:
+                min(free, key=lambda row: boundary_rank(row.layer)).guess_boundary()
         self._sort()
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences on the cues: those that were inverted, and a boundary that was guessed."""
+        notes = [row.note for row in self.rows if row.note]
+        guessed = next((row for row in self.rows if row.guessed), None)
+        if guessed is not None:
+            rank = boundary_rank(guessed.layer)
+            rivals = [row for row in self.rows if row.used and not row.named and row is not guessed]
+            if any(rank or boundary_rank(row.layer) == rank for row in rivals):
+                notes.append(
+                    f"“{guessed.source}” is taken for the boundary. To take another cue, "
+                    "double-click its name and type “boundary”."
+                )
+        return notes
 
     def _sort(self) -> None:
         self.rows.sort(

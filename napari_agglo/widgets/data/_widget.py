@@ -550,7 +550,7 @@ class DataWidget(StepWidget):
                      self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))
-        notes = " ".join(note for row in self.selection.rows if (note := row.note))
+        notes = " ".join(self.selection.notes)
         self.notes.setText(notes)
         self.notes.setVisible(bool(notes))
 

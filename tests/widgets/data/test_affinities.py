@@ -102,6 +102,51 @@ def test_a_map_that_is_high_inside_is_inverted_and_the_user_may_object(viewer, s
     assert project.dataset.ranges == {}
 
 
+def test_the_likeliest_of_several_cues_is_the_boundary(viewer, step, project):
+    for other in ("cytoplasm prob", "prob_interior"):
+        for names in ((other, "membrane prob"), ("membrane prob", other)):
+            viewer.layers.clear()
+            for name in names:
+                viewer.add_image(INSIDE.copy(), name=name)
+            for row in list(step.selection.rows):
+                step.selection.set_cue(row, used=True)
+            wall = viewer.layers["membrane prob"].data
+            assert project.dataset.cues["boundary"] is wall, names
+            assert len(project.dataset.cues) == 2
+            assert "taken for" not in step.notes.text(), "its name says so"
+
+
+def test_a_guess_among_cues_whose_names_say_nothing_is_told(viewer, step, project):
+    for name in ("Label_1", "Label_2"):
+        viewer.add_image(INSIDE.copy(), name=name)
+    first, second = step.selection.rows
+    step.selection.set_cue(first, used=True)
+    assert "taken for" not in step.notes.text(), "there is no other"
+    step.selection.set_cue(second, used=True)
+    assert all(words in step.notes.text() for words in ("“Label_1”", "taken for", "double-click"))
+    assert project.dataset.cues["boundary"] is first.layer.data
+    step.cues.item(texts(step, 1).index("Label_2"), 0).setText("boundary")
+    assert list(project.dataset.cues) == ["boundary", "label_1"]
+    assert project.dataset.cues["boundary"] is second.layer.data
+    assert "taken for" not in step.notes.text()
+
+
+def test_the_boundary_of_the_regions_stays_when_a_likelier_cue_comes(viewer, step, project):
+    viewer.add_image(INSIDE.copy(), name="cytoplasm prob")
+    step.run.button.click()
+    settle(project)
+    before = viewer.layers["cytoplasm prob"]
+    likelier = viewer.add_image(INSIDE.copy(), name="membrane prob")
+    assert project.dataset.cues == {"boundary": before.data}
+    row = next(row for row in step.selection.rows if row.layer is likelier)
+    step.selection.set_cue(row, used=True)
+    assert project.dataset.cues["boundary"] is before.data
+    assert "“cytoplasm prob”" in step.notes.text()
+    row = next(row for row in step.selection.rows if row.layer is before)
+    step.selection.set_cue(row, used=False)
+    assert project.dataset.cues == {"boundary": likelier.data}
+
+
 def test_the_borders_of_selected_labels_are_the_boundary(viewer, step, project):
     viewer.add_image(np.zeros(GOLD.shape), name="raw")
     first = viewer.add_labels(GOLD, name="cellpose", scale=(2, 1, 1))

@@ -268,10 +268,10 @@ PRIVATE_IMPORTS = {
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
-        blocks/test_client_budget.py blocks/test_reduction.py cli/test_blocks_command.py
-        evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_learning.py
-        pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py
-        volumes/test_cues.py
+        blocks/conftest.py blocks/test_client_budget.py blocks/test_reduction.py
+        cli/test_blocks_command.py evaluate/test_vi_by_merge.py graph/test_region_graph.py
+        learning/test_learning.py pixels/test_pixel_classifier.py superpixels/test_oversegment.py
+        volumes/test_contingency.py volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
         blocks/test_disk_session.py cli/conftest.py cli/test_command_source.py cli/test_terminal.py
@@ -299,7 +299,7 @@ PRIVATE_IMPORTS = {
         session/test_refit.py session/test_suggestions.py
     """,
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
-        blocks/test_faults.py blocks/test_hierarchical.py
+        blocks/test_faults.py blocks/test_hierarchical.py blocks/test_lost_files.py
         oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
         session/test_marks.py session/test_sources.py session/test_store.py
         session/test_store_damage.py

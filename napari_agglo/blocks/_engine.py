@@ -31,6 +31,7 @@ from napari_agglo.blocks._run_files import Job, Redo
 from napari_agglo.blocks._stages import Stage, block_of, prepare, stages_of
 from napari_agglo.blocks._task_markers import (
     failure_log,
+    forget_stage,
     locked,
     read_marker,
     remove_marker,
@@ -60,7 +61,7 @@ def run_task(
     dict
         ``{"failed": message}``, ``{"redo": tasks}``, or the notes of the marker.
     """
-    job = Job(Path(folder), read_plan(Path(folder)), others)
+    job = Job(Path(folder), read_plan(Path(folder)), others, is_task=True)
     task = next(one for one in stages_of(job.plan) if one.name == stage)
     done = read_marker(job, stage, index)
     if done is not None:
@@ -68,6 +69,8 @@ def run_task(
     began = time.monotonic()
     try:
         notes = task.work(job, index, progress)
+        if job.written:
+            notes["files"] = job.written
         notes["seconds"] = round(time.monotonic() - began, 3)
         write_marker(job, stage, index, notes)
     except Cancelled:
@@ -81,22 +84,28 @@ def run_task(
     return notes
 
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FATAL = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def _codes(error: BaseException) -> Iterator[int | None]:
+    """Yield the numbers of the errors of the system that an error came of."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError):
+            yield seen.errno
+        seen = seen.__cause__ or seen.__context__
+
+
 def _message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if any(code in _FULL for code in _codes(error)):
         return "the disk is full"
     return str(error) or type(error).__name__
 
 
 def _is_fatal(error: Exception) -> bool:
     """Return whether other blocks would fail in the same way: a full disk, no permission."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in (
-            errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS,
-        ):  # fmt: skip
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return isinstance(error, MemoryError)
+    return isinstance(error, MemoryError) or any(code in _FATAL for code in _codes(error))
 
 
 @dataclass
@@ -249,13 +258,14 @@ class _Runner:
         return [k for k in range(stage.tasks) if read_marker(self._job, stage.name, k) is None]
 
     def _do(self, stage: Stage, block: int | None) -> list[tuple[str, int]]:
+        for lost in prepare(self._job, stage):
+            forget_stage(self._job, lost.name)
         left = self._left(stage) if block is None else [block]
         if self._part is not None:
             i, n = self._part
             left = [k for k in left if (k if stage.tasks > 1 else 0) % n == i - 1]
         if not left:
             return []
-        prepare(self._job, stage)
         began = time.monotonic()
         count = _Count(self._job, stage, left, self._progress)
         count.tell()  # workers of a client report nothing before their first task is done

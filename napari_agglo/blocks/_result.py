@@ -160,7 +160,8 @@ class Result:
             return  # not ready, or there
         try:
             with locked(self.folder, None):
-                write_marker(job, "whole", 0, save_whole_graph(job))
+                notes = save_whole_graph(job)
+                write_marker(job, "whole", 0, notes | {"files": job.written})
         except Redo as error:
             raise InvalidInput(
                 f"{self.folder} is a hierarchical run, whose graph is made of the tables of its "

@@ -27,8 +27,22 @@ from napari_agglo.blocks._face_cues import (
     part_of_channels,
 )
 from napari_agglo.blocks._plan import Plan, Source
-from napari_agglo.blocks._stores import absent_chunks, open_level
-from napari_agglo.blocks._tables import DamagedTable, Rows, Table, write_table
+from napari_agglo.blocks._stores import (
+    absent_chunks,
+    coarser_box,
+    holds_coarser,
+    is_readable,
+    level_grid,
+    open_level,
+)
+from napari_agglo.blocks._tables import (
+    DamagedTable,
+    Rows,
+    Table,
+    check_array,
+    write_array,
+    write_table,
+)
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
 from napari_agglo.volumes import (
@@ -47,6 +61,7 @@ from napari_agglo.volumes import _atomic as files
 from napari_agglo.volumes._on_disk import OnDisk
 
 Notes = dict[str, Any]
+Task = tuple[str, int]  # a stage, and the number of a task of it
 SUPERPIXELS, LABELS = "superpixels.ome.zarr", "labels.ome.zarr"
 PRECOMPUTED = "labels.precomputed"
 POLICY, CLASSIFIER = "policy.npz", "classifier.npz"
@@ -84,18 +99,90 @@ class Absent:
 class Redo(Exception):
     """A result that a task reads is missing or damaged: these tasks must be done again first."""
 
-    def __init__(self, tasks: list[tuple[str, int]], reason: str) -> None:
+    def __init__(self, tasks: list[Task], reason: str) -> None:
         super().__init__(reason)
         self.tasks = tasks
 
 
+def is_joint(plan: Plan, store: str) -> bool:
+    """Return whether the blocks of a store of labels write its first coarse level too."""
+    return holds_coarser(plan.pyramid(store), plan.block, plan.chunks, plan.shards)
+
+
+class StoredLevel:
+    """A level of a store that blocks wrote, whose parts are read with all their chunks or not.
+
+    A chunk that is absent, empty or cannot be decoded is lost: `Redo` names the tasks that write
+    such chunks.
+    """
+
+    def __init__(self, job: Job, store: str, level: int) -> None:
+        self._job, self._store, self._level = job, store, level
+        try:
+            self._array = open_level(job.store(store), level)
+        except (OSError, ValueError) as error:
+            everything = [task for task, _ in job.writers(store, level)]
+            raise Redo(everything, f"{store} cannot be opened ({error})") from error
+        self.shape: tuple[int, ...] = tuple(self._array.shape)
+
+    def __getitem__(self, slices: Slices) -> NDArray[Any]:
+        self.check(slices)
+        try:
+            return np.asarray(self._array[slices])
+        except (MemoryError, OSError):
+            raise
+        except Exception:  # codecs raise nearly anything on a damaged chunk
+            self._refuse(slices, lambda box: not is_readable(self._array, _common(box, slices)))
+            raise
+
+    def check(self, slices: Slices) -> None:
+        """Ask for the tasks whose chunks are lost to be done again, if some of a part are."""
+        if absent_chunks(self._array, slices):
+            self._refuse(None, lambda box: absent_chunks(self._array, box) > 0)
+
+    def _refuse(self, within: Slices | None, is_lost: Callable[[Slices], bool]) -> None:
+        lost = [
+            task
+            for task, box in self._job.writers(self._store, self._level)
+            if (within is None or all(s.start < s.stop for s in _common(box, within)))
+            and is_lost(box)
+        ]
+        if lost:
+            reason = f"{self._store}, level {self._level}, lacks chunks of {len(lost)} tasks"
+            raise Redo(lost, reason)
+
+
+def _common(one: Slices, other: Slices) -> Slices:
+    """Return what two boxes have in common; an axis without anything is empty."""
+    return tuple(
+        slice(max(a.start, b.start), max(a.start, b.start, min(a.stop, b.stop)))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class Job:
-    """A results folder and its plan; `others` are worker processes that share its budget."""
+    """A results folder and its plan.
+
+    Attributes
+    ----------
+    folder : Path
+        The results folder.
+    plan : Plan
+        Its plan.
+    others : int
+        Worker processes that share its budget.
+    is_task : bool
+        Whether this is the job of a task, which checks what it reads.
+    written : dict of str to int
+        Files that were written, beside tables and stores, and their bytes.
+    """
 
     folder: Path
     plan: Plan
     others: int = 0
+    is_task: bool = False
+    written: dict[str, int] = field(default_factory=dict)
 
     @property
     def grid(self) -> Grid:
@@ -135,7 +222,7 @@ class Job:
         """Read a part of a cue."""
         if name in self.plan.cues:
             return read_source(self.plan.cues[name], slices, f"cues[{name!r}]", absent)
-        return self._own(f"cue_{name}.ome.zarr", "predict", slices)
+        return self.level(f"cue_{name}.ome.zarr")[slices]
 
     def evidence(self, slices: Slices, absent: Absent) -> dict[str, Any]:
         """Read a part of all cues, as `check_cues` takes them."""
@@ -174,36 +261,36 @@ class Job:
         """Read a part of the superpixels."""
         if self.plan.superpixels is not None:
             return read_source(self.plan.superpixels, slices, "superpixels", absent)
-        return self._own(SUPERPIXELS, "superpixels", slices)
+        return self.level(SUPERPIXELS)[slices]
 
-    def check_superpixels(self, slices: Slices) -> None:
-        """Ask for blocks whose superpixels were written, and are lost, to be done again."""
-        self._whole(SUPERPIXELS, "superpixels", slices)
+    def level(self, store: str, level: int = 0) -> StoredLevel:
+        """Open a level of a store that blocks wrote, to be read with all its chunks."""
+        return StoredLevel(self, store, level)
 
-    def _own(self, store: str, stage: str, slices: Slices) -> NDArray[Any]:
-        return np.asarray(self._whole(store, stage, slices)[slices])
-
-    def _whole(self, store: str, stage: str, slices: Slices) -> Any:
-        """Return the array of a store, a part of which must have all its chunks."""
-        array = open_level(self.store(store))
-        if absent_chunks(array, slices)[0]:
-            lost = [
-                (stage, index)
-                for index in range(self.grid.n_blocks)
-                if absent_chunks(array, self.grid.slices(index))[0]
-            ]
-            raise Redo(lost, f"{store} lacks chunks of {len(lost)} blocks")
-        return array
+    def writers(self, store: str, level: int) -> list[tuple[Task, Slices]]:
+        """Return the tasks that write a level of a store, each with its part of the level."""
+        first = {SUPERPIXELS: "superpixels", LABELS: "labels"}.get(store, "predict")
+        if first != "predict" and level > (1 if is_joint(self.plan, store) else 0):
+            stage = f"{'overview' if store == SUPERPIXELS else 'pyramid'}-{level}"
+            grid = level_grid(self.plan.pyramid(store).shapes[level], self.plan.block)
+            return [((stage, k), grid.slices(k)) for k in range(grid.n_blocks)]
+        boxes = [self.grid.slices(k) for k in range(self.grid.n_blocks)]
+        if level:
+            boxes = [coarser_box(self.plan.pyramid(store), box) for box in boxes]
+        return [((first, k), box) for k, box in enumerate(boxes)]
 
     @cached_property
     def arrays(self) -> Callable[[str], NDArray[Any]]:
         """Return a reader of the arrays of the graph, the tree and the table, memory-mapped."""
 
         def read(name: str) -> NDArray[Any]:
+            path = self.folder / f"{name}.npy"
             try:
+                if self.is_task:
+                    check_array(path)
                 # Private pages, so that kernels take them for arrays in memory and are not
                 # compiled again for read-only ones; the file is never written.
-                array = np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="c"))
+                array = np.asarray(np.load(path, mmap_mode="c"))
             except (OSError, ValueError) as error:
                 stage = name.partition("/")[0]
                 raise Redo([(stage, 0)], f"{name}.npy cannot be read ({error})") from error
@@ -217,17 +304,15 @@ class Job:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{files.token()}.partial")
         try:
-            with temporary.open("xb") as handle:
-                if isinstance(array, Rows):
-                    header = {"descr": "<i8", "fortran_order": False, "shape": array.shape}
-                    np.lib.format.write_array_header_1_0(handle, header)
-                    for rows in array.pieces:
-                        handle.write(np.ascontiguousarray(rows, "<i8").data)
-                else:
-                    np.lib.format.write_array(handle, np.asarray(array), allow_pickle=False)
+            write_array(temporary, array)
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
+        self.note_file(f"{name}.npy")
+
+    def note_file(self, name: str) -> None:
+        """Note the size of a file that was written, so that its marker tells if it is lost."""
+        self.written[name] = (self.folder / name).stat().st_size
 
     def policy(self) -> Policy | str:
         """Return the policy of the plan."""

@@ -52,13 +52,13 @@ from napari_agglo.blocks._run_files import (
     Job,
     Notes,
     Redo,
+    is_joint,
     read_source,
 )
 from napari_agglo.blocks._stores import (
     coarsen_block,
     create_precomputed,
     create_store,
-    holds_coarser,
     level_grid,
     precomputed_grid,
     write_block,
@@ -168,14 +168,10 @@ def _numbers(job: Job, index: int) -> NDArray[np.uint32]:
 
 def _write_labels(job: Job, store: str, slices: Slices, image: NDArray[Any]) -> None:
     """Write a block of a store of labels, and of its next level where no other block has a part."""
-    if _is_joint(job.plan, store):
+    if is_joint(job.plan, store):
         write_two_levels(job.store(store), job.plan.pyramid(store), slices, image)
     else:
         write_block(job.store(store), 0, slices, image)
-
-
-def _is_joint(plan: Plan, store: str) -> bool:
-    return holds_coarser(plan.pyramid(store), plan.block, plan.chunks, plan.shards)
 
 
 def _superpixels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
@@ -390,7 +386,7 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     absent = Absent(slices)
     ids, segments = job.arrays("graph/ids"), job.arrays("table/segments")
     if job.plan.superpixels is None and job.table("cut", index).exists():
-        job.check_superpixels(slices)
+        job.level(SUPERPIXELS).check(slices)
         (pieces,) = job.values("cut", index, "pieces")
         own = segments[np.searchsorted(ids, _numbers(job, index))]
         image = relabelled(pieces, own, lengths(slices))
@@ -405,7 +401,7 @@ def _coarsen(store: str, level: int) -> Callable[[Job, int, ProgressCallback | N
     def coarsen(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
         image = job.plan.pyramid(store)
         slices = level_grid(image.shapes[level], job.plan.block).slices(index)
-        coarsen_block(job.store(store), level, image, slices)
+        coarsen_block(job.level(store, level - 1), job.store(store), level, image, slices)
         return {}
 
     return coarsen
@@ -415,7 +411,7 @@ def _precomputed(level: int) -> Callable[[Job, int, ProgressCallback | None], No
     def write(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
         shape = job.plan.pyramid(LABELS).shapes[level]
         slices = precomputed_grid(shape, job.plan.block).slices(index)
-        write_precomputed_block(job.store(PRECOMPUTED), job.store(LABELS), level, slices)
+        write_precomputed_block(job.store(PRECOMPUTED), job.level(LABELS, level), level, slices)
         return {}
 
     return write
@@ -442,6 +438,7 @@ def _evaluate(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     temporary = job.folder / f".curve.{files.token()}.partial"
     curve.to_csv(temporary, index=False)
     os.replace(temporary, job.folder / "curve.csv")
+    job.note_file("curve.csv")
     best = curve.iloc[int(curve["vi"].to_numpy().argmin())]
     return {"vi": float(best["vi"]), "threshold": float(best["threshold"])}
 
@@ -497,17 +494,21 @@ def stages_of(plan: Plan) -> list[Stage]:
 
 def _levels(plan: Plan, name: str, store: str) -> list[Stage]:
     out = []
-    first = 2 if _is_joint(plan, store) else 1
+    first = 2 if is_joint(plan, store) else 1
     for level, shape in list(enumerate(plan.pyramid(store).shapes))[first:]:
         tasks = level_grid(shape, plan.block).n_blocks
         out.append(Stage(f"{name}-{level}", tasks, _coarsen(store, level)))
     return out
 
 
-def prepare(job: Job, stage: Stage) -> None:
-    """Make the stores that a stage writes to."""
+def prepare(job: Job, stage: Stage) -> list[Stage]:
+    """Make the stores that a stage writes to; return the stages that write to them, if one is new.
+
+    Their tasks are then to be done, even if they are marked as done: the store was lost.
+    """
     plan = job.plan
     stores: dict[str, Any] = {}
+    made = False
     if stage.name == "predict":
         stores = {f"cue_{name}.ome.zarr": np.dtype("u2") for name in plan.predicted}
     elif stage.name == "superpixels":
@@ -515,17 +516,25 @@ def prepare(job: Job, stage: Stage) -> None:
     elif stage.name == "labels":
         stores = {LABELS: plan.label_dtype}
     elif stage.name == "precomputed-0":
-        create_precomputed(job.store(PRECOMPUTED), plan, plan.digest(stage.name))
+        made = create_precomputed(job.store(PRECOMPUTED), plan, plan.digest(stage.name))
     for name, dtype in stores.items():
         image = plan.pyramid(name.split(".")[0])
         if stage.name == "predict":
             image = plan_image(name.split(".")[0], plan.shape, plan.spacing, unit=plan.unit,
                                version=plan.ome_version, levels=1)  # fmt: skip
-        create_store(
+        made |= create_store(
             job.store(name), image, dtype, plan.block, plan.chunks, shards=plan.shards,
             digest=json.dumps([plan.digest(stage.name), plan.levels]),
             is_labels=stage.name != "predict",
         )  # fmt: skip
+    if not made:
+        return []
+    levels = _LEVELS.get(stage.name, stage.name)
+    return [one for one in stages_of(plan) if one.name == stage.name or one.name.startswith(levels)]
+
+
+# Stages that write further levels of the store of a stage.
+_LEVELS = {"superpixels": "overview-", "labels": "pyramid-", "precomputed-0": "precomputed-"}
 
 
 def block_of(job: Job, stage: Stage, index: int) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,30 +34,67 @@ def create_store(
     shards: bool,
     digest: str,
     is_labels: bool = True,
-) -> None:
+) -> bool:
     """Make an empty OME-Zarr with all levels of `image`, unless the same one is there.
 
     Several processes may do so at once: the store appears by a rename, and the first one wins.
+    Return whether this one did: the store is then empty.
     """
-    if _digest_of(path) == digest:
-        return
+    if is_made(path, image, digest):
+        return False
     check_alignment(block, chunks)
-    temporary = path.with_name(f".{path.name}.{files.token()}.partial")
-    try:
+    with _new_folder(path, lambda place: is_made(place, image, digest)) as (temporary, is_first):
         create_levels(
             temporary, image, dtype, chunks=chunks, shards=block if shards else None,
             labels=is_labels,
         )  # fmt: skip
         zarr.open_group(str(temporary), mode="r+").attrs["agglo"] = digest
-        if path.exists():
-            shutil.rmtree(path)
-        try:
-            os.rename(temporary, path)
-        except OSError:
-            if _digest_of(path) != digest:
-                raise
+    return is_first()
+
+
+@contextmanager
+def _new_folder(
+    path: Path, is_made: Callable[[Path], bool]
+) -> Iterator[tuple[Path, Callable[[], bool]]]:
+    """Yield a folder to fill, and put it in place of one that is not as it should be.
+
+    A folder that another process has put there meanwhile stays, as blocks may be in it already.
+    The second value tells afterwards whether the folder is the one that was yielded.
+    """
+    temporary = path.with_name(f".{path.name}.{files.token()}.partial")
+    aside = path.with_name(f".{path.name}.{files.token()}.old")
+    in_place = [False]
+    try:
+        yield temporary, lambda: in_place[0]
+        while not in_place[0]:
+            try:
+                os.rename(temporary, path)
+                in_place[0] = True
+            except OSError:
+                if not path.exists():
+                    raise
+                if is_made(path):
+                    break
+                with suppress(FileNotFoundError):
+                    os.rename(path, aside)
+                if is_made(aside):  # it came between the two lines above
+                    os.rename(aside, path)
+                    break
+                shutil.rmtree(aside, ignore_errors=True)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def is_made(path: Path, image: OmeImage, digest: str) -> bool:
+    """Return whether a store has this digest, and arrays of all its levels."""
+    try:
+        group = zarr.open_group(str(path), mode="r")
+        for level in image.levels:
+            zarr.open_array(str(path / level.path), mode="r")
+    except Exception:  # no store, or half of one
+        return False
+    return group.attrs.asdict().get("agglo") == digest
 
 
 def check_alignment(block: Sequence[int], chunks: Sequence[int]) -> None:
@@ -70,14 +106,6 @@ def check_alignment(block: Sequence[int], chunks: Sequence[int]) -> None:
             argument="chunks",
             remedy="leave it out, and chunks are chosen",
         )
-
-
-def _digest_of(path: Path) -> str | None:
-    try:
-        group = zarr.open_group(str(path), mode="r")
-        return str(group.attrs.asdict().get("agglo"))
-    except Exception:  # no store, or half of one
-        return None
 
 
 def open_level(path: Path, level: int = 0, *, write: bool = False) -> Any:
@@ -115,11 +143,16 @@ def holds_coarser(
 def write_two_levels(path: Path, image: OmeImage, slices: Slices, values: NDArray[Any]) -> None:
     """Write the voxels of one block to level 0, and what they are in level 1."""
     write_block(path, 0, slices, values)
-    coarse = tuple(
-        slice(s.start // f, -(-s.stop // f)) for s, f in zip(slices, image.factors[1], strict=True)
-    )
+    coarse = coarser_box(image, slices)
     here = local(coarse, coarse)
     write_block(path, 1, coarse, coarse_part(values, image.factors[1], here, image.method))
+
+
+def coarser_box(image: OmeImage, slices: Slices) -> Slices:
+    """Return the part of level 1 that a part of level 0 lies in."""
+    return tuple(
+        slice(s.start // f, -(-s.stop // f)) for s, f in zip(slices, image.factors[1], strict=True)
+    )
 
 
 def level_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
@@ -128,9 +161,9 @@ def level_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
     return Grid(tuple(shape), sides)
 
 
-def coarsen_block(path: Path, level: int, image: OmeImage, slices: Slices) -> None:
-    """Write one block of a level from the level before it, of which a chunk is read at a time."""
-    fine, coarse = open_level(path, level - 1), open_level(path, level, write=True)
+def coarsen_block(fine: Any, path: Path, level: int, image: OmeImage, slices: Slices) -> None:
+    """Write one block of a level from `fine`, the level before it, read a chunk at a time."""
+    coarse = open_level(path, level, write=True)
     out = np.empty([s.stop - s.start for s in slices], coarse.dtype)
     starts = (range(s.start, s.stop, c) for s, c in zip(slices, coarse.chunks, strict=True))
     for corner in itertools.product(*starts):
@@ -142,18 +175,28 @@ def coarsen_block(path: Path, level: int, image: OmeImage, slices: Slices) -> No
     coarse[slices] = out
 
 
-def create_precomputed(path: Path, plan: Plan, digest: str) -> None:
-    """Make the folder of a segmentation for Neuroglancer, without chunks, unless it is there."""
+def create_precomputed(path: Path, plan: Plan, digest: str) -> bool:
+    """Make the folder of a segmentation for Neuroglancer, without chunks, unless it is there.
+
+    Return whether it was made now.
+    """
     info, _ = plan_segmentation(path, plan.shape, plan.spacing, plan.unit, levels=plan.levels)
     info["agglo"] = digest
     text = json.dumps(info, indent=2) + "\n"
-    with suppress(OSError):
-        if (path / MARK).read_text(encoding="utf-8") == text:
-            return
-    shutil.rmtree(path, ignore_errors=True)
-    for scale in info["scales"]:
-        (path / str(scale["key"])).mkdir(parents=True, exist_ok=True)
-    files.write_whole(path / MARK, text.encode(), durable=False)
+
+    def is_made(place: Path) -> bool:
+        try:
+            return (place / MARK).read_text(encoding="utf-8") == text
+        except (OSError, ValueError):
+            return False
+
+    if is_made(path):
+        return False
+    with _new_folder(path, is_made) as (temporary, is_first):
+        for scale in info["scales"]:
+            (temporary / str(scale["key"])).mkdir(parents=True)
+        files.write_whole(temporary / MARK, text.encode(), durable=False)
+    return is_first()
 
 
 def precomputed_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
@@ -162,34 +205,48 @@ def precomputed_grid(shape: Sequence[int], block: Sequence[int]) -> Grid:
     return Grid(tuple(shape), sides)
 
 
-def write_precomputed_block(path: Path, store: Path, level: int, slices: Slices) -> None:
+def write_precomputed_block(path: Path, labels: Any, level: int, slices: Slices) -> None:
     """Write the chunks of a part of a scale from the same level of the labels."""
     scale = json.loads((path / MARK).read_text(encoding="utf-8"))["scales"][level]
-    array = open_level(store, level)
     flat = 3 - len(slices)
     starts = (range(s.start, s.stop, CHUNK) for s in slices)
     for corner in itertools.product(*starts):
         box = tuple(slice(a, min(a + CHUNK, s.stop)) for a, s in zip(corner, slices, strict=True))
-        part = array[box]
+        part = labels[box]
         write_chunk(path, scale, part.reshape((1,) * flat + part.shape), (0,) * flat + corner)
 
 
-def absent_chunks(array: Any, slices: Slices) -> tuple[int, int]:
-    """Return how many chunks of a part of a Zarr array are not in its store, and how many are.
+def absent_chunks(array: Any, slices: Slices) -> int:
+    """Return how many chunks of a part of a store of blocks are not in it.
 
-    An absent chunk reads as the fill value: it was never written, or it is lost.
+    An absent chunk reads as the fill value, but blocks write all of theirs: it is lost. An empty
+    file is what a machine that went down may leave of a chunk.
     """
+    return sum(not _has_bytes(path) for path in _chunk_files(array, slices))
+
+
+def _has_bytes(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _chunk_files(array: Any, slices: Slices) -> Iterator[Path]:
+    """Yield the files of the chunks, or shards, that a part of an array lies in."""
     sides = getattr(array, "shards", None) or array.chunks
-    ranges = [range(s.start // c, -(-s.stop // c)) for s, c in zip(slices, sides, strict=True)]
-    total = math.prod(len(r) for r in ranges)
-    store = getattr(array.store, "root", None)
-    if store is None:
-        return 0, total
-    root = Path(store) / array.path
-    absent = 0
-    for place in np.ndindex(*(len(r) for r in ranges)):
-        key = array.metadata.encode_chunk_key(
-            tuple(r[k] for r, k in zip(ranges, place, strict=True))
-        )
-        absent += not (root / key).is_file()
-    return absent, total
+    root = Path(array.store.root) / array.path
+    ranges = (range(s.start // c, -(-s.stop // c)) for s, c in zip(slices, sides, strict=True))
+    for place in itertools.product(*ranges):
+        yield root / array.metadata.encode_chunk_key(place)
+
+
+def is_readable(array: Any, slices: Slices) -> bool:
+    """Return whether the chunks of a part of a store can be decoded."""
+    try:
+        array[slices]
+    except (MemoryError, OSError):  # of the machine, not of the chunk
+        raise
+    except Exception:  # codecs raise nearly anything
+        return False
+    return True

@@ -14,7 +14,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numcodecs import blosc
@@ -177,3 +177,61 @@ def _unpack(n_rows: int, widths: str, buffers: list[bytes], dtype: np.dtype[Any]
             else:
                 rows[:, columns] = chosen
     return rows
+
+
+# Arrays -------------------------------------------------------------------------------------
+# A .npy file, so that it can be memory-mapped, and a checksum behind the numbers, which readers of
+# .npy files pass over.
+
+_MARK = b"\ncrc32 "
+_TRAILER = len(_MARK) + 8
+_CHECKED: dict[tuple[str, int, int], None] = {}  # files that this process has checked, by times
+
+
+class _Summed:
+    """A file to write to, and the checksum of what was written."""
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self._handle = handle
+        self.checksum = 0
+
+    def write(self, data: Any) -> int:
+        self.checksum = zlib.crc32(data, self.checksum)
+        return self._handle.write(data)
+
+
+def write_array(path: Path, array: NDArray[Any] | Rows) -> None:
+    """Write an array, or rows piece by piece, to a new .npy file with a checksum."""
+    with path.open("xb") as handle:
+        file = _Summed(handle)
+        if isinstance(array, Rows):
+            header = {"descr": "<i8", "fortran_order": False, "shape": array.shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for rows in array.pieces:
+                file.write(np.ascontiguousarray(rows, "<i8").data)
+        else:
+            np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+        handle.write(_MARK + f"{file.checksum:08x}".encode())
+
+
+def check_array(path: Path) -> None:
+    """Read a file of `write_array` once in this process, and raise `ValueError` if it is damaged.
+
+    Files of earlier versions have no checksum.
+    """
+    state = path.stat()
+    key = (str(path), state.st_size, state.st_mtime_ns)
+    if key in _CHECKED:
+        return
+    with path.open("rb") as handle:
+        left = state.st_size - _TRAILER
+        handle.seek(max(left, 0))
+        trailer = handle.read()
+        if trailer.startswith(_MARK):
+            handle.seek(0)
+            checksum = 0
+            while left > 0 and (piece := handle.read(min(left, 8 * _PIECE))):
+                checksum, left = zlib.crc32(piece, checksum), left - len(piece)
+            if f"{checksum:08x}".encode() != trailer[len(_MARK) :]:
+                raise ValueError("its checksum is not that of its content")
+    _CHECKED[key] = None

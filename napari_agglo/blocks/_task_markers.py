@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import time
 import traceback
@@ -39,6 +40,12 @@ def read_marker(job: Job, stage: str, index: int) -> dict[str, Any] | None:
         return None
     if not isinstance(notes, dict) or notes.get("digest") != job.plan.digest(stage):
         return None
+    for name, size in notes.get("files", {}).items():
+        try:
+            if os.stat(job.folder / name).st_size != size:
+                return None
+        except OSError:
+            return None
     size = notes.get("bytes")
     if size is not None:  # a table that is gone or cut short is found here, others when read
         try:
@@ -90,6 +97,11 @@ def write_marker(job: Job, stage: str, index: int, notes: dict[str, Any]) -> Non
 def remove_marker(job: Job, stage: str, index: int) -> None:
     """Forget that a task was done."""
     _marker(job, stage, index).unlink(missing_ok=True)
+
+
+def forget_stage(job: Job, stage: str) -> None:
+    """Forget that the tasks of a stage were done."""
+    shutil.rmtree(job.folder / "done" / stage, ignore_errors=True)
 
 
 def failure_log(job: Job, stage: str, index: int) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import os
 import shutil
 import signal
@@ -16,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from block_runs import content, finished
 from refusals import refuses
 
 import napari_agglo as agglo
@@ -38,17 +37,6 @@ def place(tmp_path, boundary):
     return tmp_path
 
 
-def content(folder):
-    """Return a checksum of every file of the results, whenever and by whom they were written."""
-    parts = ("graph", "tree", "table", "superpixels.ome.zarr", "labels.ome.zarr", "tables")
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for part in parts
-        for path in sorted((folder / part).rglob("*"))
-        if path.is_file() and path.name != "zarr.json"  # which names the inputs, by their times
-    }
-
-
 @pytest.fixture
 def expected(tmp_path_factory, boundary):
     where = tmp_path_factory.mktemp("expected")
@@ -56,16 +44,6 @@ def expected(tmp_path_factory, boundary):
     blocks.plan(where / "result", str(where / "boundary.zarr"), block=(60, 50))
     blocks.run(where / "result")
     return content(where / "result")
-
-
-def finished(folder):
-    """Return the tasks in the logs of all processes, each as often as it was done."""
-    lines = [
-        json.loads(line)
-        for log in (folder / "logs").glob("*.jsonl")
-        for line in log.read_text().splitlines()
-    ]
-    return [(line["stage"], line["task"]) for line in lines]
 
 
 def test_a_second_run_has_nothing_to_do(place):
@@ -112,48 +90,6 @@ def test_tables_of_a_run_that_goes_on_are_needed(place, expected):
     shutil.rmtree(folder / "tables")
     assert blocks.status(folder).next_stage == "cut"
     blocks.run(folder)
-    assert content(folder) == expected
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "one byte",
-        "chunk",
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("cut short", "removed", "array")),
-    ],
-)
-def test_damage_is_found_and_only_that_block_done_again(place, expected, damage):
-    folder = place / "result"
-    blocks.run(folder, stage="cut")
-    for stage in ("join", "number", "superpixels", "statistics"):
-        blocks.run(folder, stage=stage)
-    if damage == "chunk":
-        victim = next(p for p in (folder / "superpixels.ome.zarr" / "0").rglob("c/1/2"))
-        victim.unlink()
-        blocks.run(folder)
-        (folder / "done" / "labels" / "000000.json").unlink()
-        victim.unlink()
-        (folder / "done" / "labels" / "000006.json").unlink()
-        redone = "superpixels"
-    elif damage == "array":
-        blocks.run(folder, stage="graph")
-        (folder / "graph" / "edges.npy").unlink()
-        redone = "graph"
-    else:
-        victim = folder / "tables" / "statistics" / "000005.table"
-        data = bytearray(victim.read_bytes())
-        if damage == "removed":
-            victim.unlink()
-        elif damage == "cut short":
-            victim.write_bytes(data[:-7])
-        else:
-            data[-7] ^= 1
-            victim.write_bytes(data)
-        redone = "statistics"
-    run = blocks.run(folder)
-    assert run.is_complete
-    assert run.done[redone] == 1, "and no other block of that stage"
     assert content(folder) == expected
 
 

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -292,8 +292,3 @@ _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "evaluate": (*_TREE, "gold"),
 }
 assert {name for names in _DEPENDS.values() for name in names} <= {f.name for f in fields(Plan)}
-
-
-def with_settings(plan: Plan, **changes: Any) -> Plan:
-    """Return a plan with other settings, unchecked."""
-    return replace(plan, **changes)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -44,6 +44,9 @@ from napari_agglo.volumes import (
 )
 from napari_agglo.volumes._oriented import affinity_gate
 from napari_agglo.volumes._store_location import is_url
+
+if TYPE_CHECKING:
+    from napari_agglo.pixels import PixelClassifier
 
 HALO = 16
 
@@ -183,7 +186,7 @@ def make_plan(
         name: None if path is None else Source.of(path, name)
         for name, path in (("superpixels", superpixels), ("gold", gold), ("mask", mask))
     }
-    predicted, classifier_digest, picture = _classifier(image, classifier, named)
+    predicted, classifier_digest, picture, loaded = _classifier(image, classifier, named)
     faces = None if affinities is None else Source.of(add_pick(affinities, "c=*"), "affinities")
     if not given and not predicted and faces is None:
         raise InvalidInput(
@@ -198,6 +201,8 @@ def make_plan(
     shape, own = _one_grid(present, spacing)
     voxel = own.in_unit(unit)
     distances = check_spacing(voxel.spacing, len(shape))
+    if picture is not None and loaded is not None:
+        loaded.check_image(picture.open(), distances)
     check_nan(nan)
     check_whole("bins", bins, 1, 256)
     limits = _ranges(given, faces, ranges)
@@ -441,7 +446,7 @@ def _not_hierarchical(policy: str) -> InvalidInput:
 
 def _classifier(
     image: str | None, classifier: str | None, named: Mapping[str, str]
-) -> tuple[tuple[str, ...], str, Source | None]:
+) -> tuple[tuple[str, ...], str, Source | None, PixelClassifier | None]:
     if (image is None) != (classifier is None):
         raise InvalidInput(
             "`image` and `classifier` go together",
@@ -449,7 +454,7 @@ def _classifier(
             remedy="pass both, or none",
         )
     if image is None or classifier is None:
-        return (), "", None
+        return (), "", None, None
     from napari_agglo.pixels import load_pixel_classifier
 
     loaded = load_pixel_classifier(classifier)
@@ -462,7 +467,7 @@ def _classifier(
             remedy="give the cues other names",
         )
     digest = hashlib.sha256(Path(classifier).read_bytes()).hexdigest()[:32]
-    return names, digest, Source.of(image, "image")
+    return names, digest, Source.of(image, "image"), loaded
 
 
 def _write(plan: Plan, folder: Path, policy: str, classifier: str | None) -> None:

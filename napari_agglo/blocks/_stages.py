@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import keep_warnings
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import agglomerate, merge_greedily
 from napari_agglo.blocks._block_graph import TableSum, partial_graph, stream_graph, union_of
@@ -91,7 +92,8 @@ def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     plan = job.plan
     assert plan.image is not None
     classifier = load_pixel_classifier(job.folder / CLASSIFIER)
-    image = classifier.check_image(plan.image.open(), plan.spacing)
+    with keep_warnings():  # which the plan has told once, not each block
+        image = classifier.check_image(plan.image.open(), plan.spacing)
     slices = job.grid.slices(index)
     extra = 3 - plan.ndim
     first = (0,) * extra + tuple(s.start for s in slices)

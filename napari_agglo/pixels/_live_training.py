@@ -60,6 +60,7 @@ class LiveTraining:
         bank: FilterBank | None = None,
     ) -> None:
         self.source = PixelImage.of(image, spacing, channel_axis)
+        self.source.warn_of_channels()
         self.bank = bank or FilterBank(
             axes=2 if self.source.is_thick else 3, channels=self.source.channels
         )

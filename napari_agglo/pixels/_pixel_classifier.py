@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, check_progress, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, is_number
 from napari_agglo.pixels._filters import Array, FilterBank
@@ -175,6 +175,12 @@ class PixelClassifier:
         InvalidInput
             If the image has NaN, or other axes or channels than those of the training.
 
+        Warns
+        -----
+        DataWarning
+            If the image has other values than those of the training, or an axis that may be one of
+            channels.
+
         Examples
         --------
         >>> import napari_agglo as agglo
@@ -286,6 +292,7 @@ class PixelClassifier:
                 argument="image",
                 remedy="train one with per_plane=True",
             )
+        source.warn_of_channels()
         self._compare_values(source)
         return source
 
@@ -303,12 +310,13 @@ class PixelClassifier:
         if not all(map(math.isfinite, here)):
             return  # refused when that block is read
         if not low - span <= here[0] <= high + span or 0 < here[1] < 0.05 * span:
-            warnings.warn(
-                f"The values of the image, {values.min():g} to {values.max():g} in its middle, "
-                f"differ much from those of the training, {low:g} to {high:g}: scale the image as "
-                "the training images were",
-                DataWarning,
-                stacklevel=4,
+            warn_caller(
+                DataWarning(
+                    f"The values of the image, {values.min():g} to {values.max():g} in its middle, "
+                    f"differ much from those of the training, {low:g} to {high:g}",
+                    argument="image",
+                    remedy="scale the image as the training images were",
+                )
             )
 
     def save(self, path: str | PathLike[str]) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption
 from napari_agglo.pixels._filters import Array
-from napari_agglo.superpixels._boundary_cue import Picture
+from napari_agglo.superpixels._boundary_cue import Picture, compare_axes
 from napari_agglo.volumes import check_spacing, spacing_of, unwrap
 
 THICK = 2.5  # times the size of a pixel: planes that are thicker are filtered one by one
@@ -99,6 +99,10 @@ class PixelImage:
                 spacing = tuple(d for a, d in enumerate(spacing) if a != picture.channel_axis)
         spacings = check_spacing(spacing, len(shape))
         return cls(picture, (spacings[0],) * (3 - len(shape)) + spacings, len(shape))
+
+    def warn_of_channels(self, name: str = "image") -> None:
+        """Warn of an axis of space that is as short as one of channels."""
+        compare_axes(self.picture, name)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -95,6 +95,11 @@ def train_pixels(
         If fewer than two classes have labels, a class has none, a label has no class, or an image
         has NaN or is constant at the labels.
 
+    Warns
+    -----
+    DataWarning
+        If an axis of an image may be one of channels.
+
     Examples
     --------
     >>> import numpy as np
@@ -126,6 +131,8 @@ def train_pixels(
         check_scales(scales), 2 if per_plane else 3, sources[0].channels, bool(structure)
     )
     marks = _check_marks(sources, labels, gold, per_plane)
+    for k, source in enumerate(sources):
+        source.warn_of_channels("images" if len(sources) == 1 else f"images[{k}]")
     if gold is not None:
         classes = ("boundary", "interior") if classes is None else classes
     highest = max(int(one.max(initial=0)) for one in marks)

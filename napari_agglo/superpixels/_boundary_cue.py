@@ -139,7 +139,7 @@ _PICTURE = 16  # pixels: the least side of a picture
 _IF_CHANNELS = "if these are channels"
 
 
-def _compare_axes(picture: Picture) -> None:
+def compare_axes(picture: Picture, name: str = "image") -> None:
     """Warn of an axis that is as short as one of channels, and is taken for one of space."""
     shape = picture.shape
     if picture.channel_axis is not None or len(shape) not in (3, 4):
@@ -148,9 +148,9 @@ def _compare_axes(picture: Picture) -> None:
     for axis, others in ((0, shape[-2:]), (len(shape) - 1, shape[:2])):
         if 3 <= shape[axis] <= most and min(others) >= max(_PICTURE, shape[axis] + 1):
             warning = DataWarning(
-                f"`image` (shape {shape}) is taken for an image with {len(shape)} axes of space, "
+                f"`{name}` (shape {shape}) is taken for an image with {len(shape)} axes of space, "
                 f"though its axis {axis} has length {shape[axis]}, as one of channels has",
-                argument="image",
+                argument=name,
                 remedy=(
                     SetOption("channel_axis", axis, when=_IF_CHANNELS),
                     PickIndex((axis,), len(shape)),
@@ -266,7 +266,7 @@ def boundary_cue(
     if kind == _ORIENTED:
         return _strongest(image, scale, channel_axis, progress)
     picture = Picture.of(unwrap(image, "image"), channel_axis)
-    _compare_axes(picture)
+    compare_axes(picture)
     if kind == "colour" and picture.channel_axis is None:
         raise InvalidInput(
             f"`image` (shape {picture.shape}) has no channels, so it has no colours",

@@ -8,7 +8,7 @@ from oracles.strokes import cells, strokes
 from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.errors import Cancelled, SetOption
+from napari_agglo.errors import Cancelled, DataWarning, SetOption, alternatives
 from napari_agglo.pixels import FilterBank, LiveTraining, check_classes
 from napari_agglo.pixels._pixel_image import PixelImage
 from napari_agglo.pixels._predict import threads
@@ -130,6 +130,26 @@ def test_colours_where_grey_is_meant(flat):
         agglo.train_pixels(np.stack([image] * 5), strokes(wall))
     with refuses("images[1]"):
         agglo.train_pixels([image, np.stack([image] * 3, axis=-1)], [strokes(wall)] * 2)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((3, 40, 48), 0), ((40, 48, 3), 2)])
+def test_an_axis_that_may_be_of_channels_is_named(flat, shape, axis):
+    image, _, wall = flat
+    coloured = np.moveaxis(np.stack([image] * 3).astype(np.float32), 0, axis)
+    wanted = SetOption("channel_axis", axis, when="if these are channels")
+    labels = np.moveaxis(np.stack([strokes(wall)] * 3), 0, axis)
+    with pytest.warns(DataWarning) as caught:
+        taken_for_space = agglo.train_pixels(coloured, labels, trees=2)
+    assert alternatives(caught[0].message.remedy)[0] == wanted
+    assert taken_for_space.bank.channels == 1
+    with pytest.warns(DataWarning) as caught:
+        LiveTraining(coloured)
+    assert alternatives(caught[0].message.remedy)[0] == wanted
+    if axis == 0:  # the other is refused as a picture in colours
+        with pytest.warns(DataWarning) as caught:
+            agglo.train_pixels(image, strokes(wall), trees=2).predict(coloured)
+        assert alternatives(caught[0].message.remedy)[0] == wanted
+    agglo.train_pixels(coloured, strokes(wall), channel_axis=axis, trees=2)  # no warning
 
 
 def test_labels_that_nothing_can_be_learned_from(flat):

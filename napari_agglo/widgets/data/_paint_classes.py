@@ -17,8 +17,9 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor, QIcon, QPixmap
 from qtpy.QtWidgets import QColorDialog, QFileDialog, QListWidget, QListWidgetItem, QWidget
 
+from napari_agglo._data_warnings import keep_warnings
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.pixels import (
     LiveTraining,
     PixelClass,
@@ -76,7 +77,8 @@ class Painter:
         self.classes: list[PixelClass] = list(check_classes(None, 2))
         self.strokes: Labels | None = None
         self.classifier: PixelClassifier | None = None
-        self.message = ""
+        self.message = ""  # what is missing
+        self._doubts = {"image": "", "strokes": ""}  # what may be wrong with them
         self.is_live = True
         self._image: Any = None  # the layer that is painted on
         self._training: LiveTraining | None = None
@@ -100,12 +102,14 @@ class Painter:
         viewer = self.scene.viewer
         if self._image is not layer:
             # Refuses an image that has other axes than planes, rows and columns.
-            self._training = LiveTraining(
-                data_of(layer),
-                spacing=tuple(abs(one) for one in placement_of(layer).scale),
-                channel_axis=-1 if is_rgb(layer) else None,
-            )
+            with keep_warnings() as kept:
+                self._training = LiveTraining(
+                    data_of(layer),
+                    spacing=tuple(abs(one) for one in placement_of(layer).scale),
+                    channel_axis=-1 if is_rgb(layer) else None,
+                )
             self._image, self.classifier = layer, None
+            self._doubt("image", kept)
             self._remove_preview()
         former = [one for one in viewer.layers
                   if role_of(one)[0] == STROKES and shape_of(one) == shape_of(layer)]  # fmt: skip
@@ -229,6 +233,17 @@ class Painter:
         """Whether the plane in view does not show the last stroke at all yet."""
         return self.is_pending and (self._timer.isActive() or self._is_due or not self._is_rough)
 
+    @property
+    def remarks(self) -> str:
+        """Sentences on what is missing, and on what may be wrong with the image and the strokes."""
+        return " ".join(text for text in (self.message, *self._doubts.values()) if text)
+
+    def _doubt(self, of: str, warnings: list[DataWarning]) -> None:
+        """Keep the warnings of the image or of the strokes, in place of the former ones."""
+        text = " ".join(window_sentence(one) for one in warnings)
+        layer = self._image
+        self._doubts[of] = "" if layer is None else text.replace("“image”", f"“{layer.name}”")
+
     # The plane in view.
 
     def set_live(self, on: bool) -> None:
@@ -275,6 +290,7 @@ class Painter:
         if part is None:
             return False
         labels = strokes.data
+        doubts: list[DataWarning] = []
 
         def work(progress: ProgressCallback) -> Any:
             with self._one_at_a_time:
@@ -284,12 +300,15 @@ class Painter:
         def done(result: Any) -> None:
             if training is self._training and self.is_live and classes == tuple(self.classes):
                 self.message = ""
+                self._doubt("strokes", doubts)
                 self._is_rough = trees == _ROUGH
                 if not self._is_rough:  # that of few trees is neither saved nor used for cues
                     self.classifier = result[0]
                 self._show_view(part, result[1])
 
-        job = self.project.jobs.start(LIVE, "Learning from strokes", work, done, self._failed)
+        job = self.project.jobs.start(
+            LIVE, "Learning from strokes", work, done, self._failed, doubts.extend
+        )
         if job is None:
             self._is_due = True  # once the running one has ended, which is soon
             if self._is_rough:
@@ -403,7 +422,11 @@ class Painter:
             self._use(image, *result)
             self.changed.emit()
 
-        self.project.jobs.start(PIXELS, "Classifying pixels", work, done, self._failed)
+        def warned(warnings: list[DataWarning]) -> None:
+            if self._image is image:
+                self._doubt("image", warnings)
+
+        self.project.jobs.start(PIXELS, "Classifying pixels", work, done, self._failed, warned)
 
     def _use(self, image: Any, classifier: PixelClassifier, cues: dict[str, Any]) -> None:
         viewer, chosen = self.scene.viewer, {}
@@ -545,7 +568,7 @@ class PaintPanel(QWidget):
         )
         loaded = painter.classifier is not None and not any(counts)
         text = "The opened classifier is used as it is." if loaded else f"Pixels: {painted}."
-        self.line.setText(f"{text} {painter.message}".strip())
+        self.line.setText(f"{text} {painter.remarks}".strip())
         ready = loaded or sum(n > 0 for n in counts) == len(counts)
         self.run.set_ready(ready, "Paint at least one stroke of each class.")
 

@@ -347,7 +347,8 @@ class MakeCue(RunRow):
             selection.use_as_boundary(layer)
 
         def warned(warnings: list[DataWarning]) -> None:
-            self.note.setText(" ".join(window_sentence(one) for one in warnings))
+            text = " ".join(window_sentence(one) for one in warnings)
+            self.note.setText(text.replace("“image”", f"“{name}”"))
             self._noted = selection.image
             self.follow()
 

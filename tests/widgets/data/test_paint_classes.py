@@ -188,6 +188,22 @@ def test_a_classifier_in_a_file(viewer, step, painter, project, tmp_path, monkey
     assert agglo.load_pixel_classifier(saved).names == ("boundary", "cell")
 
 
+def test_an_axis_that_may_be_of_channels_is_named_while_one_paints(viewer, step, painter):
+    image, _, wall = cells((40, 48))
+    photo = viewer.add_image(np.stack([image] * 3), name="photo")
+    step.paint.begin.click()
+    settle_strokes(painter)
+    words = ("“photo”", "channels", "Split Stack")
+    assert all(one in step.paint.line.text() for one in words)
+    paint(painter, painter.project, np.stack([strokes(wall)] * 3))
+    assert painter.message == ""
+    assert all(one in step.paint.line.text() for one in words), "it is not lost by a stroke"
+    viewer.layers.remove(photo)
+    viewer.add_image(image, name="raw")
+    painter.start()
+    assert not any(one in step.paint.line.text() for one in words)
+
+
 def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, project):
     image, _, wall = cells((40, 48))
     broken = image.astype(np.float32)

@@ -484,7 +484,7 @@ def test_an_axis_like_one_of_channels_is_noticed(viewer, step, project, crop):
     settle(project, 240)
     note = step.make.note
     assert note.isVisibleTo(step)
-    assert all(words in note.text() for words in ("“image”", "channels", "Split Stack"))
+    assert all(words in note.text() for words in ("“photo”", "channels", "Split Stack"))
     viewer.add_image(crop.image, name="raw")
     assert not note.isVisibleTo(step), "of another image"
 

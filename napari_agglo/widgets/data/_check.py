@@ -20,12 +20,13 @@ from napari_agglo.errors import (
 )
 from napari_agglo.widgets._dataset import Dataset, Placement
 from napari_agglo.widgets._remedies import value_text, window_problem, window_remedy
-from napari_agglo.widgets.data._guess_roles import BOUNDARY
+from napari_agglo.widgets.data._guess_roles import BOUNDARY, has_role
 from napari_agglo.widgets.data._layers import (
     TEXTONS,
     channel_axis,
     data_of,
     dtype_of,
+    is_rgb,
     is_turned,
     placement_of,
     shape_of,
@@ -107,16 +108,29 @@ def _order(row: CueRow) -> tuple[bool, bool, str]:
 
 
 def _no_cue(chosen: Selection) -> InvalidInput:
-    make = "make one from the image with “Make a boundary cue” or “Paint classes…”"
-    tick = "tick the layer that is high on boundaries"
-    if chosen.image is None and not chosen.rows:
+    coloured = next(
+        (one for one in chosen.images() if is_rgb(one) and _may_be_cue(one, chosen)), None
+    )
+    if coloured is None and chosen.image is None and not chosen.rows:
         return InvalidInput(
             "No image is open",
             argument="image",
             remedy="open one with File > Open, or a sample with File > Open Sample > Agglo",
         )
-    ways = ([tick] if chosen.rows else []) + ([make] if chosen.image is not None else [])
-    return InvalidInput("No boundary cue is chosen", argument="cues", remedy=tuple(ways))
+    problem, ways = "No boundary cue is chosen", []
+    if coloured is not None:
+        problem += f": “{coloured.name}” is in colours, and a cue has one value for each pixel"
+        ways.append("split it (right-click on the layer, Split RGB) and tick one channel")
+    if chosen.rows:
+        ways.append("tick the layer that is high on boundaries")
+    if chosen.image is not None:
+        ways.append("make one from the image with “Make a boundary cue” or “Paint classes…”")
+    return InvalidInput(problem, argument="cues", remedy=tuple(ways))
+
+
+def _may_be_cue(layer: Any, chosen: Selection) -> bool:
+    """Return whether a layer in colours may be a boundary map, not only the picture."""
+    return layer is not chosen.image or has_role(layer, "cue")
 
 
 def _check_cue(row: CueRow) -> None:

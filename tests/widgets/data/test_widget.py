@@ -233,6 +233,17 @@ def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
     assert "tick" in message(step)
 
 
+@pytest.mark.parametrize("picture", [False, True])
+def test_a_boundary_map_that_came_in_colours_is_named(viewer, step, picture):
+    if picture:
+        viewer.add_image(np.zeros((20, 24), np.uint8), name="grey")
+    saved = viewer.add_image(np.zeros((20, 24, 3), np.uint8), name="boundary", rgb=True)
+    assert all(words in message(step) for words in ("“boundary”", "in colours", "Split RGB"))
+    for name, plane in zip("RGB", np.moveaxis(saved.data, -1, 0), strict=True):
+        viewer.add_image(plane, name=f"boundary {name}")  # as napari splits it
+    assert "colours" not in message(step)
+
+
 def test_gold_that_came_as_floats_is_converted_by_a_click(viewer, opened, project, crop):
     layer = viewer.add_image(crop.gold.astype(float), name="floats", scale=crop.spacing)
     opened.roles["gold"].value = layer

@@ -30,6 +30,9 @@ from napari_agglo.blocks._plan import read_plan
 from napari_agglo.blocks._run_files import Job, Redo
 from napari_agglo.blocks._stages import Stage, block_of, prepare, stages_of
 from napari_agglo.blocks._task_markers import (
+    DISK_FULL,
+    FULL,
+    cause_of_system,
     failure_log,
     forget_stage,
     locked,
@@ -39,6 +42,7 @@ from napari_agglo.blocks._task_markers import (
     write_failure,
     write_log,
     write_marker,
+    writing,
 )
 from napari_agglo.errors import Cancelled, Install, InvalidInput, check_choice, check_whole
 
@@ -84,28 +88,20 @@ def run_task(
     return notes
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_FATAL = (*_FULL, errno.EACCES, errno.EPERM, errno.EROFS)
-
-
-def _codes(error: BaseException) -> Iterator[int | None]:
-    """Yield the numbers of the errors of the system that an error came of."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OSError):
-            yield seen.errno
-        seen = seen.__cause__ or seen.__context__
+_FATAL = (*FULL, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def _message(error: Exception) -> str:
-    if any(code in _FULL for code in _codes(error)):
-        return "the disk is full"
+    cause = cause_of_system(error)
+    if cause is not None and cause.errno in FULL:
+        return DISK_FULL
     return str(error) or type(error).__name__
 
 
 def _is_fatal(error: Exception) -> bool:
     """Return whether other blocks would fail in the same way: a full disk, no permission."""
-    return isinstance(error, MemoryError) or any(code in _FATAL for code in _codes(error))
+    cause = cause_of_system(error)
+    return isinstance(error, MemoryError) or (cause is not None and cause.errno in _FATAL)
 
 
 @dataclass
@@ -248,7 +244,8 @@ class _Runner:
         if self._part is not None:
             self._result.is_complete = not any(self._left(one) for one in self._stages)
         if self._result.is_complete:
-            write_complete(self._job, self._stages)
+            with writing(self._job.folder):
+                write_complete(self._job, self._stages)
 
     def _touched(self, stage: Stage) -> bool:
         """Return whether an array job ends after a stage: the next may need all parts of it."""
@@ -258,8 +255,10 @@ class _Runner:
         return [k for k in range(stage.tasks) if read_marker(self._job, stage.name, k) is None]
 
     def _do(self, stage: Stage, block: int | None) -> list[tuple[str, int]]:
-        for lost in prepare(self._job, stage):
-            forget_stage(self._job, lost.name)
+        with writing(self._job.folder):
+            lost = prepare(self._job, stage)
+        for one in lost:
+            forget_stage(self._job, one.name)
         left = self._left(stage) if block is None else [block]
         if self._part is not None:
             i, n = self._part
@@ -290,12 +289,13 @@ class _Runner:
         self._result.seconds[stage.name] = round(spent, 3)
         if failures:
             index, message = min(failures)
+            log = failure_log(self._job, stage.name, index)
+            cause = "free some space" if message == DISK_FULL else f"see {log}, mend the cause"
             raise InvalidInput(
                 f"{len(failures)} of {n_left} tasks of stage {stage.name} failed; the first is "
                 f"{block_of(self._job, stage, index)}: {message.rstrip('.')}",
                 argument="folder",
-                remedy=f"see {failure_log(self._job, stage.name, index)}, mend the cause, and run "
-                "again: finished blocks are kept",
+                remedy=f"{cause}, and run again: finished blocks are kept",
             )
         return redo
 

@@ -471,17 +471,11 @@ def _classifier(
 
 
 def _write(plan: Plan, folder: Path, policy: str, classifier: str | None) -> None:
-    from napari_agglo.blocks._task_markers import locked
+    from napari_agglo.blocks._task_markers import locked, writing
 
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(
-            f"{folder} cannot be made ({error.strerror})",
-            argument="folder",
-            remedy="check the permissions, or choose another folder",
-        ) from error
-    with locked(folder.resolve(), None):
+    with locked(folder.resolve(), None), writing(folder):
         if plan.policy_digest:
             with replacing(folder / POLICY) as temporary:
                 shutil.copyfile(policy, temporary)

@@ -14,7 +14,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._plan import Plan, read_plan
 from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo, own_levels
 from napari_agglo.blocks._stages import save_whole_graph, stages_of
-from napari_agglo.blocks._task_markers import locked, read_marker, write_marker
+from napari_agglo.blocks._task_markers import locked, read_marker, write_marker, writing
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
@@ -159,7 +159,7 @@ class Result:
         if read_marker(job, "tree", 0) is None or read_marker(job, "whole", 0) is not None:
             return  # not ready, or there
         try:
-            with locked(self.folder, None):
+            with locked(self.folder, None), writing(self.folder):
                 notes = save_whole_graph(job)
                 write_marker(job, "whole", 0, notes | {"files": job.written})
         except Redo as error:

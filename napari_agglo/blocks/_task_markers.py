@@ -7,6 +7,7 @@ own file because tasks, runs and the status of a run share it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -22,10 +23,12 @@ from napari_agglo.blocks._run_files import Job
 from napari_agglo.blocks._stages import Stage, block_of
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.lock import Lock
-from napari_agglo.session._store.store_errors import SessionLocked
+from napari_agglo.session._store.store_errors import NotSaved, SessionLocked
 from napari_agglo.volumes import _atomic as files
 
 _COMPLETE = "complete.json"
+FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a disk without space
+DISK_FULL = "the disk is full"
 
 
 def _marker(job: Job, stage: str, index: int) -> Path:
@@ -139,23 +142,23 @@ def write_log(job: Job, stage: str, index: int, seconds: float) -> None:
 def locked(folder: Path, part: tuple[int, int] | None) -> Iterator[None]:
     """Hold the lock of a results folder, or of one part of a run, while a run writes to it.
 
-    A whole run excludes every other; parts of one division exclude only themselves and whole runs.
+    A whole run excludes every other. Parts of one division exclude only themselves, whole runs, and
+    the parts of other divisions, which would do the same blocks.
     """
     own = folder / "locks" / ("whole" if part is None else f"part-{part[0]}-of-{part[1]}")
+    division = "" if part is None else f"-of-{part[1]}"
     try:
         own.mkdir(parents=True, exist_ok=True)
         lock = Lock(own)
     except SessionLocked as error:
         raise _in_use(folder, own) from error
+    except NotSaved as error:
+        raise unwritable(folder, cause_of_system(error) or OSError(str(error))) from error
     except OSError as error:
-        raise InvalidInput(
-            f"{folder} cannot be written to ({error.strerror})",
-            argument="folder",
-            remedy="check its permissions, or choose another folder",
-        ) from error
+        raise unwritable(folder, error) from error
     try:
         for other in sorted(own.parent.iterdir()):
-            clashes = part is None or other.name == "whole"
+            clashes = part is None or not other.name.endswith(division)
             if other == own or not clashes or not other.is_dir():
                 continue
             try:
@@ -165,6 +168,38 @@ def locked(folder: Path, part: tuple[int, int] | None) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Refuse a folder that cannot be written to, if an error of the system tells so."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def cause_of_system(error: BaseException) -> OSError | None:
+    """Return the error of the system that an error came of, if there is one."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, OSError):
+        seen = seen.__cause__ or seen.__context__
+    return seen
+
+
+def unwritable(folder: Path, error: OSError) -> InvalidInput:
+    """Return the refusal of a folder that cannot be written to."""
+    full = error.errno in FULL
+    reason = DISK_FULL if full else error.strerror or str(error)
+    return InvalidInput(
+        f"{folder} cannot be written to ({reason})",
+        argument="folder",
+        remedy=(
+            "free some space, and do it again: finished blocks are kept"
+            if full
+            else "check its permissions, or choose another folder"
+        ),
+    )
 
 
 def _in_use(folder: Path, own: Path) -> InvalidInput:

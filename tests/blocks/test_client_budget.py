@@ -192,6 +192,13 @@ def test_progress_never_goes_back(place, monkeypatch):
         assert shares == sorted(shares), stage
         assert (shares[0], shares[-1]) == (0, 1), "the first before any task is done"
         assert len({state.total for state in seen if state.stage == stage}) == 1
+    cut = [state for state in seen if state.stage == "cut"]
+    assert {state.detail.partition(",")[0] for state in cut} == {f"{n}/12" for n in range(13)}
+    for state in cut:  # rate and remaining time are known as soon as a task is done
+        known = state.done > 0
+        assert ("Mvoxel/s" in state.detail, state.seconds_left is not None) == (known, known)
+        assert state.done in (0, 12) or state.seconds_left > 0
+    assert cut[-1].seconds_left == 0
     inside = [state for state in seen if state.total == 1000 and 0 < state.fraction < 1]
     assert inside, "test invalid: no task told of its progress"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import shutil
 import signal
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
-from block_runs import content, finished
+from block_runs import content, copied, finished
 from refusals import refuses
 
 import napari_agglo as agglo
@@ -104,26 +105,21 @@ def test_absent_chunks_of_an_input_are_counted_once(place, block):
     assert blocks.status(place / "result").absent == run.absent
 
 
+FULL, DENIED = (OSError(code, os.strerror(code)) for code in (errno.ENOSPC, errno.EACCES))
+
+
 @pytest.mark.parametrize(
-    ("code", "message"),
-    [(errno.ENOSPC, "the disk is full"), (errno.EACCES, "Permission denied")],
+    ("error", "message", "remedy"),
+    [
+        (FULL, "the disk is full", "free some space"),
+        (DENIED, "Permission denied", "mend the cause"),
+    ],
 )
 def test_what_stops_every_block_stops_the_run_and_it_goes_on_later(
-    place, expected, monkeypatch, code, message
+    place, expected, monkeypatch, error, message, remedy
 ):
-    from napari_agglo.blocks import _tables
-
-    written = []
-
-    def full(path, data, **options):
-        if len(written) >= 3 and path.suffix == ".table":
-            raise OSError(code, os.strerror(code))
-        written.append(path)
-        return write(path, data, **options)
-
-    write = _tables.files.write_whole
-    monkeypatch.setattr(_tables.files, "write_whole", full)
-    with refuses("folder") as refused:
+    fail_after(3, error, monkeypatch, "napari_agglo.blocks._tables.files.write_new")
+    with refuses("folder", remedy) as refused:
         blocks.run(place / "result", workers=1)
     assert message in str(refused.value)
     status = blocks.status(place / "result")
@@ -132,6 +128,77 @@ def test_what_stops_every_block_stops_the_run_and_it_goes_on_later(
     assert blocks.run(place / "result").is_complete
     assert content(place / "result") == expected
     assert not any((place / "result" / "failures").iterdir())
+
+
+def fail_after(times, error, monkeypatch, *names):
+    """Let functions work so many times, then raise an error."""
+    left = [times]
+
+    def failing(function):
+        def call(*arguments, **options):
+            left[0] -= 1
+            if left[0] < 0:
+                raise error
+            return function(*arguments, **options)
+
+        return call
+
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        monkeypatch.setattr(name, failing(getattr(resolve(module), attribute)))
+
+
+def resolve(name):
+    """Return a module, or an attribute of one."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        parent, _, attribute = name.rpartition(".")
+        return getattr(resolve(parent), attribute)
+
+
+@pytest.mark.parametrize(
+    ("where", "times", "forgotten"),
+    [
+        ("zarr.storage._local._put", 2, "labels/*"),
+        ("zarr.storage._local._put", 0, "pyramid-2/*"),
+        ("napari_agglo.volumes._precomputed.Path.write_bytes", 1, "precomputed-0/*"),
+        ("numpy.lib.format.write_array", 0, "tree/*"),
+        ("numpy.lib.format.write_array_header_1_0", 0, "graph/*"),
+        ("napari_agglo.blocks._engine.write_marker", 2, "statistics/*"),
+        ("napari_agglo.blocks._stores.create_levels", 0, "store"),
+        ("napari_agglo.blocks._task_markers.files.write_new", 0, "complete.json"),
+    ],
+)
+def test_a_full_disk_is_named_and_the_run_goes_on(
+    undisturbed, tmp_path, monkeypatch, where, times, forgotten
+):
+    """In a chunk, an array, a marker, a new store, and the note that all is done."""
+    folder = copied(undisturbed.folder, tmp_path / "r")
+    if forgotten == "store":
+        shutil.rmtree(folder / "labels.ome.zarr")
+    else:
+        victims = list((folder / "done").glob(forgotten))
+        assert victims, "test invalid"
+        for victim in victims:
+            victim.unlink()
+    fail_after(times, FULL, monkeypatch, where)
+    with refuses("folder", "free some space") as refused:
+        blocks.run(folder, workers=1)
+    assert "the disk is full" in str(refused.value)
+    monkeypatch.undo()
+    assert blocks.run(folder).is_complete
+    assert content(folder) == undisturbed.content
+    assert not list(folder.rglob("*.partial")), "nothing is left over"
+
+
+def test_a_plan_on_a_full_disk_leaves_the_one_before(place, monkeypatch):
+    source = str(place / "boundary.zarr")
+    before = blocks.open(place / "result").plan
+    fail_after(0, FULL, monkeypatch, "napari_agglo.blocks._plan.files.write_new")
+    with refuses("folder", "free some space"):
+        blocks.plan(place / "result", source, block=(60, 50), threshold=0.1)
+    assert blocks.open(place / "result").plan == before
 
 
 def test_a_failed_block_has_a_log_and_the_others_are_done(place, boundary):
@@ -165,11 +232,27 @@ def test_two_runs_into_one_folder_are_refused(place):
             blocks.run(place / "result")
         with refuses("folder", "wait for it"):
             blocks.run(place / "result", part=(1, 2))
+        with refuses("folder", "wait for it"):
+            blocks.plan(place / "result", str(place / "boundary.zarr"), block=(60, 50))
         raise Cancelled("enough")
 
     with pytest.raises(Cancelled):
         blocks.run(place / "result", progress=other)
     assert blocks.run(place / "result").is_complete
+
+
+def test_parts_of_two_divisions_are_refused(place):
+    """They would do the same blocks; those of one division run together."""
+
+    def other(progress):
+        for part in ((1, 2), (2, 2), (1, 13)):
+            with refuses("folder", "wait for it"):
+                blocks.run(place / "result", part=part)
+        assert blocks.run(place / "result", part=(2, 3)).done == {"cut": 4}
+        raise Cancelled("enough")
+
+    with pytest.raises(Cancelled):
+        blocks.run(place / "result", part=(1, 3), progress=other)
 
 
 def test_parts_of_an_array_job_make_the_whole(place, expected):
@@ -238,14 +321,23 @@ def test_blocks_fit_the_budget_and_have_little_halo(tmp_path, memory, workers):
     assert all(b % c == 0 for b, c in zip(plan.block, plan.chunks, strict=True))
 
 
-def test_a_folder_that_no_lock_can_be_made_in_is_refused(place, monkeypatch):
-    def denied(folder):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
-
-    monkeypatch.setattr("napari_agglo.blocks._task_markers.Lock", denied)
+@pytest.mark.parametrize("way", ["below a file", "lock", "locks"])
+def test_a_folder_that_cannot_be_written_to_is_refused(place, way):
+    folder, source = place / "result", str(place / "boundary.zarr")
+    if way == "below a file":  # where root may not write either
+        (place / "file").write_text("")
+        folder = place / "file" / "result"
+    elif way == "lock":  # cannot be opened for writing
+        (folder / "locks" / "whole" / "lock").mkdir(parents=True)
+    else:
+        shutil.rmtree(folder / "locks")
+        (folder / "locks").write_text("")
     with refuses("folder", "check its permissions") as refused:
-        blocks.run(place / "result")
-    assert "cannot be written to (Permission denied)" in str(refused.value)
+        blocks.plan(folder, source, block=(60, 50))
+    assert "cannot be written to" in str(refused.value)
+    if way != "below a file":
+        with refuses("folder", "check its permissions"):
+            blocks.run(folder)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -516,10 +516,12 @@ def open_source(
     *,
     before: bool = False,
     after: Stages = (),
+    span: tuple[float, float] = (0.0, 1.0),
 ) -> Iterator[tuple[FileSource | SessionSource, ProgressCallback | None]]:
     """Open the files of one image, or a session, and show the progress of the work on them.
 
-    `after` are the stages after the graphs and trees.
+    `after` are the stages after the graphs and trees, and `span` the share of the whole command
+    that the work on all images is.
     """
     from napari_agglo.partition import METHODS
 
@@ -527,7 +529,7 @@ def open_source(
     if method is not None:
         _ = METHODS[method]  # refused before any file is read
     trees = SESSION if "session" in files else [*GRAPH, *TREE] * len(policies)
-    with console.progress([*trees, *after]) as progress:
+    with console.progress([*trees, *after], span) as progress:
         if "session" not in files:
             yield FileSource(arguments, console, files, policies), progress
             return

@@ -87,15 +87,18 @@ class Console:
         return option_of(argument, self.options)
 
     @contextmanager
-    def progress(self, stages: Stages = ()) -> Iterator[ProgressCallback | None]:
+    def progress(
+        self, stages: Stages = (), span: tuple[float, float] = (0.0, 1.0)
+    ) -> Iterator[ProgressCallback | None]:
         """Yield a callback that shows the progress of the whole command.
 
         On a terminal it keeps one line up to date; elsewhere, such as in the log of a cluster, it
         prints a line every five seconds, also while a stage reports nothing. With ``-v`` it prints
         a line for each stage.
 
-        `stages` are those that will be reported, one after another, each from 0 to 1. Of many
-        images (``--each``) each has its share.
+        `stages` are those that will be reported, one after another, each from 0 to 1. `span` is the
+        beginning and the end of their share of the whole command, where other work comes before or
+        after them. Of many images (``--each``) each has its share of the span.
         """
         if self.verbosity < 0:
             yield None
@@ -104,8 +107,9 @@ class Console:
         number, images = self.image
         with self._ticking(self._rewrite_line() if on_terminal else self._log_lines()) as shown:
             show: ProgressCallback | None = shown
-            if images > 1:
-                show = part_of(show, number / images, (number + 1) / images)
+            begin, width = span[0], (span[1] - span[0]) / images
+            if width < 1:
+                show = part_of(show, begin + width * number, begin + width * (number + 1))
             try:
                 yield one_work(show, stages)
             finally:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.errors import InvalidInput, is_number, is_whole
 from napari_agglo.evaluate import boundary_curve, breakdown, contingency, table_metrics, vi_curve
 from napari_agglo.evaluate._boundary import Matches
@@ -29,6 +30,9 @@ THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images,
 _COUNTS = ["drawn", "right", "true", "found"]
 _PLANES = 5
 _SIDE = 640  # pixels of a plane along each axis, from its middle
+# The ends of the steps of `examine` as shares of its work: dense ids, overlaps, breakdown, errors
+# at every threshold, pictures, boundaries.
+_SHARES = (0.0, 0.05, 0.15, 0.35, 0.55, 0.75, 1.0)
 
 
 def clean_record(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,12 +105,14 @@ def sampled_boundaries(
         return None
     tables = [tree.lut(threshold) for threshold in THRESHOLDS]
     curves: list[pd.DataFrame | None] = []
-    for plane in _planes(image.shape):
+    planes = _planes(image.shape)
+    for k, plane in enumerate(planes):
+        part = part_of(progress, k / len(planes), (k + 1) / len(planes))
         truth = [np.asarray(one[plane]) for one in golds]
         if all(one.any() for one in truth):  # a gold without annotations is refused
             states = dict(zip(THRESHOLDS, (t[image[plane]] for t in tables), strict=True))
             gold = truth[0] if len(truth) == 1 else truth
-            curves.append(boundary_curve(states, gold, progress=progress))
+            curves.append(boundary_curve(states, gold, progress=part))
     return summed(curves)
 
 
@@ -294,10 +300,14 @@ def examine(
             remedy="pass the same crop of both",
         )
     spacing = None if spacing is None else check_spacing(spacing, first.ndim)
-    segments = dense_labels(labels, "labels", progress=progress)
-    tables = [contingency(segments, one, progress=progress) for one in truths]
+    end = 1.0 if boundaries else _SHARES[-2]
+    numbering, overlaps, places_of, errors_at, pictures, planes = (
+        part_of(progress, *shares) for shares in pairwise(min(one / end, 1.0) for one in _SHARES)
+    )
+    segments = dense_labels(labels, "labels", progress=numbering)
+    tables = [contingency(segments, one, progress=overlaps) for one in truths]
     scores = [table_metrics(table) for table in tables]
-    parts = breakdown(segments, truths[0], progress=progress)
+    parts = breakdown(segments, truths[0], progress=places_of)
     worst_ones = parts.worst(worst)
     places = _boxes(worst_ones, segments, truths[0])
     if first.ndim < 2:  # a line of voxels is drawn as an image of one row
@@ -312,14 +322,14 @@ def examine(
         policy=policy,
         image=image,
         threshold=threshold,
-        curve=vi_curve(tree, truths, progress=progress),
+        curve=vi_curve(tree, truths, progress=errors_at),
         scores={str(k): float(np.mean([s[k] for s in scores])) for k in scores[0].index},
         gold=parts.gold,
         segments=parts.segments,
-        errors=_errors(worst_ones, places, picture, labels, first, spacing, progress),
+        errors=_errors(worst_ones, places, picture, labels, first, spacing, pictures),
         plane=drawn,
         error_map=error_map(picture, labels, first, tables[0], drawn, spacing),
-        boundaries=sampled_boundaries(tree, golds, progress) if boundaries else None,
+        boundaries=sampled_boundaries(tree, golds, planes) if boundaries else None,
         training=training,
         shape=golds[0].shape,
     )

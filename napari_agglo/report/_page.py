@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import mean_curve, minimum, over_set, state_at
 from napari_agglo.plots import LIGHT
@@ -471,6 +472,7 @@ def html_report(
     human: pd.DataFrame | None = None,
     records: Mapping[str, Mapping[str, Any]] | None = None,
     settings: Mapping[str, object] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> str:
     """Return a page that compares policies, on one image or on several.
 
@@ -487,6 +489,8 @@ def html_report(
         Name of the policy to the record of its training, for those that have one.
     settings : mapping, optional
         Settings to list at the end.
+    progress : callable, optional
+        Called with a `Progress` before each section; it may raise `Cancelled`.
 
     Returns
     -------
@@ -509,8 +513,14 @@ def html_report(
             "`findings` is empty", argument="findings", remedy="pass results of `examine`"
         )
     page = Page(findings, best or {}, human, records or {})
-    sections = [page.summary(), page.curves(), page.breakdowns(), page.maps(), page.errors()]
-    sections.append(page.policies())
+    parts = (
+        page.summary, page.curves, page.breakdowns, page.maps, page.errors, page.policies,
+    )  # fmt: skip
+    sections = []
+    for done, part in enumerate(parts):
+        report(progress, "page", done, len(parts))
+        sections.append(part())
+    report(progress, "page", len(parts), len(parts))
     if settings:
         sections.append(section("Settings", "", facts_table(settings)))
     return (

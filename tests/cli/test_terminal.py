@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +169,24 @@ def test_a_command_has_one_progress_for_all_its_stages(files, shares):
         assert found == sorted(found), words
         assert found[-1] > 75, words
         assert len(set(found)) > 2, words
+
+
+def test_the_page_of_a_report_is_a_part_of_its_work(files, monkeypatch):
+    """The bar makes no leap, and is below its end until the page is whole."""
+    told = []
+    monkeypatch.setattr(_terminal.Console, "_log_lines", lambda _: told.append)
+    evidence = ("--superpixels", "superpixels.tif", "--cues", "boundary.tif")
+    golds = ("--gold", "gold.tif", "superpixels.tif", "--policy", "mean", "random")
+    assert main(["report", *evidence, *golds, "-o", "r"]) == 0
+    shares = [one.whole for one in told]
+    assert shares == sorted(shares)
+    steps = [after - before for before, after in pairwise([0.0, *shares])]
+    assert max(steps) < 0.12, told[steps.index(max(steps))]
+    first = next(k for k, one in enumerate(told) if one.stage == "page")
+    assert told[first - 1].stage == "agreement", "people against each other are the last"
+    assert shares[first - 1] == pytest.approx(0.8, abs=1e-3)
+    assert shares[-1] == 1.0
+    assert len(set(shares[first:])) > 4, "it moves while the page is made"
 
 
 def test_each_of_many_images_has_its_share(files, shares):

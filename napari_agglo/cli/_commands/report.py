@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from napari_agglo._progress import part_of
 from napari_agglo.cli._arguments import (
     add_gold,
     add_graph,
@@ -33,11 +34,12 @@ from napari_agglo.cli._commands.evaluate import WHOLE
 from napari_agglo.cli._each import add_each, for_each, partners
 from napari_agglo.cli._files import check_folder_output, open_image, output_folder, refuse_clash
 from napari_agglo.cli._messages import SomeFailed
-from napari_agglo.cli._terminal import Console, Stages, table
+from napari_agglo.cli._terminal import Console, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from napari_agglo._progress import ProgressCallback
     from napari_agglo.report import Finding
 
 NAME = "report"
@@ -72,10 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_each(parser, "one page for all")
 
 
-_EXAMINE: Stages = (
-    ("numbering", 1), ("overlap", 1), ("centroids", 1), ("overlap", 1), ("errors", 2),
-    ("covering", 2), ("pictures", 4), ("boundaries", 6),
-)  # fmt: skip
+_IMAGES = 0.8  # of the work; the rest is that on the page
+_EXAMINE = 20.0  # of a tree, where its graph and its merges are 16
 
 
 @dataclass
@@ -120,7 +120,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             work(*next(iter(images.items())))
         compared = policies or {BEFORE: BEFORE, WITH: WITH}
         settings = _settings(arguments, console, files, compared)
-        _write_files(folder, arguments.title, findings, settings)
+        console.image = (0, 1)  # the page is of all images
+        with console.progress(span=(_IMAGES, 1.0)) as progress:
+            _write_files(folder, arguments.title, findings, settings, progress)
     page = str(Path(output) / "report.html")
     console.result(
         f"{_summary(findings)}\n\n{page}: open it in a browser; errors in bits",
@@ -165,13 +167,15 @@ def _examine(
     plane: tuple[int, ...] | None = None
     own: list[Finding] = []
     n_trees = 2 if "session" in files else len(policies)
+    after = [("", n_trees * _EXAMINE)]  # any stage, each with its part of these
     with open_source(
-        arguments, console, files, policies, before=True, after=[*_EXAMINE] * n_trees
+        arguments, console, files, policies, before=True, after=after, span=(0.0, _IMAGES)
     ) as (source, progress):
         golds = source.golds()
         if isinstance(source, SessionSource) and arguments.threshold is None:
             arguments.threshold = source.session.threshold
-        for policy, tree in source.trees(progress).items():
+        each = 0.95 / n_trees
+        for k, (policy, tree) in enumerate(source.trees(progress).items()):
             own.append(
                 examine(
                     tree,
@@ -184,13 +188,14 @@ def _examine(
                     plane=plane,
                     boundaries=not arguments.no_boundaries,
                     training=policy in source.trained_here,
-                    progress=progress,
+                    progress=part_of(progress, each * k, each * (k + 1)),
                 )
             )
             plane = own[-1].plane  # all policies show the same one
-        best = best_point(source.graph(progress), golds, progress=progress)
+        last = part_of(progress, 0.95, 1.0)
+        best = best_point(source.graph(last), golds, progress=last)
         if len(golds) > 1:
-            people = human_agreement(golds, progress=progress).assign(image=name)
+            people = human_agreement(golds, progress=last).assign(image=name)
             findings.human.append(people)
     # Only now, when nothing can fail: an image is on the page wholly or not at all.
     findings.best[name] = best
@@ -238,7 +243,11 @@ def _settings(
 
 
 def _write_files(
-    folder: Path, title: str, findings: Findings, settings: Mapping[str, object]
+    folder: Path,
+    title: str,
+    findings: Findings,
+    settings: Mapping[str, object],
+    progress: ProgressCallback | None,
 ) -> None:
     """Write the page and the tables that it was made from."""
     import pandas as pd
@@ -252,6 +261,7 @@ def _write_files(
         human=pd.concat(findings.human, ignore_index=True) if findings.human else None,
         records=findings.records,
         settings=settings,
+        progress=progress,
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
     names = [{"image": f.image, "policy": f.policy} for f in findings.of_policies]

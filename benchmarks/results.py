@@ -203,16 +203,31 @@ def load(folder: Path, part: str) -> tuple[Table, dict[str, Any]]:
     return Table(rows, result["notes"], folder), result
 
 
+def first_run(compilation: Table) -> str:
+    """Return the sentence of the README on the cost of the first run."""
+    seconds = {row.task: row.seconds for row in compilation.rows}
+    mean = seconds["compiling: demo by mean, evaluate"]
+    training = mean + seconds["compiling: train and agglomerate by a forest"]
+    return (
+        "The first run also compiles the numerical kernels, and keeps them for later runs: about "
+        f"{mean:.0f} CPU\nseconds up to a segmentation by the mean, and {training:.0f} with "
+        "training\n([measured](docs/performance.md#compilation-of-the-kernels))."
+    )
+
+
 def write_pages(results: Path, docs: Path) -> list[str]:
     """Replace the tables in the pages of a folder; return the parts that were written.
 
-    Parts without results stay as they are. Results of small volumes are refused. A plot replaces
-    the one of its name in the folder "images".
+    The README beside the folder has a sentence from the table of compilation. Parts without results
+    stay as they are. Results of small volumes are refused. A plot replaces the one of its name in
+    the folder "images".
     """
     parts = {path.stem: load(results, path.stem) for path in sorted(results.glob("*.json"))}
     if small := [part for part, (_, result) in parts.items() if result["small"]]:
         raise SystemExit(f"Measured with --small, not for the documentation: {', '.join(small)}.")
     texts = {part: table.markdown() for part, (table, _) in parts.items()}
+    if "compilation" in parts:
+        texts["first-run"] = first_run(parts["compilation"][0])
     for path in results.glob("*.md"):
         texts[path.stem] = path.read_text(encoding="utf-8").strip()
     machines: dict[str, list[str]] = {}
@@ -230,7 +245,7 @@ def write_pages(results: Path, docs: Path) -> list[str]:
         written.append(block[2])
         return f"{block[1]}\n{text}\n\n{block[3]}"
 
-    for page in sorted(docs.glob("*.md")):
+    for page in filter(Path.exists, [docs.parent / "README.md", *sorted(docs.glob("*.md"))]):
         old = page.read_text(encoding="utf-8")
         if (new := BLOCK.sub(replace, old)) != old:
             page.write_text(new, encoding="utf-8")

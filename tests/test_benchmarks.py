@@ -103,6 +103,24 @@ def test_the_table_between_the_markers_is_replaced(tmp_path, monkeypatch, capsys
     assert f"\n{machine()}.\n" in first
 
 
+def test_the_cost_of_the_first_run_is_a_sentence_of_the_readme(tmp_path, monkeypatch):
+    marks = "<!-- bench: first-run -->\n", "\n<!-- /bench -->\n"
+    assert all(mark in (DOCS.parent / "README.md").read_text("utf-8") for mark in marks)
+    readme, docs = tmp_path / "README.md", tmp_path / "docs"
+    docs.mkdir()
+    readme.write_text(f"Above.\n{marks[0]}\nold\n{marks[1]}")
+    compilation = Table()
+    compilation.add("compiling: demo by mean, evaluate", 9.6)
+    compilation.add("compiling: train and agglomerate by a forest", 15.1)
+    save(tmp_path / "results", "compilation", compilation, small=False)
+    monkeypatch.setattr(command, "DOCS", docs)
+    command.main(["--write", "-o", str(tmp_path / "results")])
+    written = " ".join(readme.read_text().split())
+    assert "Above." in written
+    assert "old" not in written
+    assert "about 10 CPU seconds up to a segmentation by the mean, and 25 with training" in written
+
+
 def test_a_table_of_errors_is_written_as_it_was_kept(tmp_path, monkeypatch):
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()

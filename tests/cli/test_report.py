@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import shlex
 import shutil
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import tifffile
 
 import napari_agglo.report
 
-PAGE = Path(__file__).parents[2] / "docs" / "report.md"
 REPORT = ["report", "--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
 WHOLE = [*REPORT, "--gold", "gold.tif"]
 
@@ -161,20 +159,6 @@ def test_other_files_of_the_folder_stay(run, files):
     assert run(*WHOLE, "--no-boundaries", "-o", "r")[0] == 0
     assert Path("r/notes.txt").read_text() == "mine"
     assert Path("r/report.html").read_text("utf-8").startswith("<!doctype html>")
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
-    examples = re.findall(r"^\$ napari-agglo (.*)$", text, re.MULTILINE)
-    assert len(examples) == 6, "test invalid: the examples were not found"
-    for example in examples:
-        status, _, err = run(*shlex.split(example))
-        assert (status, err) == (0, ""), example
-    vi = {row["policy"]: float(row["vi"]) for row in table("report/summary.csv")}
-    assert vi["agglo"] < vi["mean"], "the page says that it learned something"
 
 
 def test_names_of_policies(run, files, plain_page):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +14,6 @@ from napari_agglo.samples import SAMPLES, sample
 from napari_agglo.volumes import open_volume
 
 pytestmark = pytest.mark.compiled
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 
 def test_the_help_names_all_samples(run):
@@ -86,23 +83,6 @@ def test_demo(run, tmp_path):
     assert "another sample" in out
     assert str(output) in out
     assert (output / "picture.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_every_example_of_the_page_runs(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
-    examples = re.findall(r"^\$ napari-agglo (.*)$", text, re.MULTILINE)
-    assert len(examples) >= 8, "test invalid: the examples were not found"
-    message = {}
-    for example in examples:
-        if example.startswith("demo"):
-            example += " --sample neuropil2d"  # what it says at a size for a test
-        status, message[example], err = run(*shlex.split(example))
-        assert (status, err) == (0, ""), example
-    # An example teaches: what it makes must be of use (397 superpixels when it was written).
-    coarse = next(out for example, out in message.items() if "coarse" in example)
-    assert 200 < int(re.findall(r": (\d+) superpixels", coarse)[0]) < 800
 
 
 def test_the_best_threshold_of_a_sample_can_be_typed_back(run, tmp_path, monkeypatch):

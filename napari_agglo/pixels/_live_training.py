@@ -18,7 +18,14 @@ from napari_agglo.pixels._filters import Array, FilterBank
 from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier
 from napari_agglo.pixels._pixel_image import Box, PixelImage, lines_of
 from napari_agglo.pixels._predict import BAND, class_probabilities, threads
-from napari_agglo.pixels._train_pixels import TREES, check_counts, features_at, fit_pixels
+from napari_agglo.pixels._train_pixels import (
+    TREES,
+    Examples,
+    check_counts,
+    check_spread,
+    features_at,
+    fit_pixels,
+)
 from napari_agglo.volumes import check_same_shape
 
 _MOST_EXAMPLES = (
@@ -66,6 +73,7 @@ class LiveTraining:
         )
         self._known = np.zeros(0, np.int64)  # flat indices of pixels, in order
         self._rows = np.zeros((0, self.bank.width), np.float32)  # their features
+        self._values = np.zeros((0, self.source.channels), np.float32)  # theirs in the image
         self._view: tuple[Box, list[Array]] | None = None
 
     def train(
@@ -110,7 +118,8 @@ class LiveTraining:
                 places = rng.choice(places, _MOST_EXAMPLES, replace=False)
             parts.append(places)
         chosen = np.sort(np.concatenate(parts))
-        rows = self._features(flat[chosen])
+        rows, values = self._features(flat[chosen])
+        check_spread([Examples(self.source, flat[chosen], kinds[chosen], values)], classes)
         return fit_pixels(
             rows, kinds[chosen], classes, self.bank, trees=trees or TREES, seed=seed,
             progress=progress,
@@ -165,14 +174,16 @@ class LiveTraining:
         out = np.concatenate(parts, axis=1)
         return out.reshape(n, *box.shape[lead:])
 
-    def _features(self, flat: NDArray[np.int64]) -> Array:
-        """Return the features of pixels by their flat indices, in order; compute new ones."""
+    def _features(self, flat: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Return the features of pixels by their flat indices, in order, and their values."""
         new = np.setdiff1d(flat, self._known, assume_unique=True)
         if len(new):
             with threads() as pool:
-                rows = features_at(self.source, self.bank, new, pool)
+                rows, values = features_at(self.source, self.bank, new, pool)
             known = np.concatenate([self._known, new])
             order = np.argsort(known)
             self._known = known[order]
             self._rows = np.concatenate([self._rows, rows])[order]
-        return self._rows[np.searchsorted(self._known, flat)]
+            self._values = np.concatenate([self._values, values])[order]
+        at = np.searchsorted(self._known, flat)
+        return self._rows[at], self._values[at]

@@ -150,6 +150,12 @@ class PixelImage:
             )
         return np.pad(values, [(0, 0), *pads], mode="edge")
 
+    def is_empty(self, plane: int) -> bool:
+        """Return whether all voxels of a plane have one value."""
+        values = self._values((slice(plane, plane + 1), slice(None), slice(None)))
+        first = values[:, :1, :1, :1]
+        return bool((values == first).all())
+
     def _values(self, index: Sequence[slice]) -> Array:
         axis = self.picture.channel_axis
         where: list[Any] = list(index[3 - self.ndim :])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, check_progress, part_of, report
 from napari_agglo._version import __version__
-from napari_agglo.errors import InvalidInput, SetOption, check_whole, is_number
+from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_whole, is_number
 from napari_agglo.learning._decision_tree import Binned, grow_tree, join_forests
 from napari_agglo.pixels._filters import Array, FilterBank
 from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier, check_classes
@@ -98,7 +100,8 @@ def train_pixels(
     Warns
     -----
     DataWarning
-        If an axis of an image may be one of channels.
+        If an axis of an image may be one of channels, or if all pixels of a class are in planes
+        where the image is empty.
 
     Examples
     --------
@@ -140,16 +143,18 @@ def train_pixels(
     check_counts(marks, known, "labels" if gold is None else "gold")
     rng = np.random.default_rng(seed)
     chosen = _choose(marks, len(known), examples, gold is not None, rng)
-    rows, kinds = [], []
+    rows, learned = [], []
     filtering = part_of(progress, 0.0, _FILTERING)
     with threads() as pool:
         for k, (source, (flat, kind)) in enumerate(zip(sources, chosen, strict=True)):
             part = part_of(filtering, k / len(sources), (k + 1) / len(sources))
-            rows.append(features_at(source, bank, flat, pool, part))
-            kinds.append(kind)
+            features, values = features_at(source, bank, flat, pool, part)
+            rows.append(features)
+            learned.append(Examples(source, flat, kind, values))
+    check_spread(learned, known)
     return fit_pixels(
-        np.concatenate(rows), np.concatenate(kinds), known, bank, trees=trees, depth=depth,
-        seed=seed, progress=part_of(progress, _FILTERING, 1.0),
+        np.concatenate(rows), np.concatenate([one.kinds for one in learned]), known, bank,
+        trees=trees, depth=depth, seed=seed, progress=part_of(progress, _FILTERING, 1.0),
         record={"source": "labels" if gold is None else "gold", "volumes": len(sources),
                 "spacing": list(sources[0].spacing[3 - sources[0].ndim :])},
     )  # fmt: skip
@@ -308,6 +313,48 @@ def check_counts(
     return counts
 
 
+class Examples(NamedTuple):
+    """Pixels of one image to learn from: their flat indices, classes (from 0) and values."""
+
+    source: PixelImage
+    flat: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    values: Array
+
+    def planes(self, kind: int) -> list[int]:
+        """Return the planes with examples of a class."""
+        size = math.prod(self.source.grid[1:])
+        return [int(plane) for plane in np.unique(self.flat[self.kinds == kind] // size)]
+
+
+def check_spread(examples: Sequence[Examples], classes: tuple[PixelClass, ...]) -> None:
+    """Refuse labels where the image has one value; warn of a class that is in empty planes only.
+
+    The features do not tell: in a volume those of an empty plane have traces of its neighbours.
+    """
+    values = np.concatenate([one.values for one in examples])
+    if (values.min(axis=0) == values.max(axis=0)).all():
+        raise InvalidInput(
+            f"The image is {values[0, 0]:g} wherever there are labels, so the classes do not "
+            "differ",
+            argument="images",
+            remedy="use the image that shows the objects, or paint where it does",
+        )
+    for kind, name in enumerate(one.name for one in classes):
+        own = np.concatenate([one.values[one.kinds == kind] for one in examples])
+        if (own != own[0]).any():
+            continue
+        if all(one.source.is_empty(plane) for one in examples for plane in one.planes(kind)):
+            warn_caller(
+                DataWarning(
+                    f"All pixels of {name} are in planes where the image is {own[0, 0]:g} "
+                    "everywhere",
+                    argument="images",
+                    remedy="paint where the image shows the objects",
+                )
+            )
+
+
 def _choose(
     marks: list[NDArray[Any]], classes: int, most: int | None, balanced: bool,
     rng: np.random.Generator,
@@ -348,9 +395,13 @@ def features_at(
     flat: NDArray[np.int64],
     pool: Executor,
     progress: ProgressCallback | None = None,
-) -> Array:
-    """Return the features of some pixels, by their flat indices; read only what they need."""
+) -> tuple[Array, Array]:
+    """Return the features of some pixels, by their flat indices, and their values in the image.
+
+    Only what they need is read.
+    """
     out = np.empty((len(flat), bank.width), np.float32)
+    values = np.empty((len(flat), source.channels), np.float32)
     places = np.stack(np.unravel_index(flat, source.grid), axis=1)
     boxes = blocks(source.grid, bank.axes)
     reach = bank.reach(source.spacing)
@@ -362,8 +413,10 @@ def features_at(
         report(progress, "filtering", done, len(flat))
         low, high = places[inside].min(axis=0), places[inside].max(axis=0) + 1
         part = Box(tuple(int(n) for n in low), tuple(int(n) for n in high))
-        filtered = bank.apply(source.read(part, reach), source.spacing, pool)
+        block = source.read(part, reach)
+        filtered = bank.apply(block, source.spacing, pool)
         local = places[inside] - low
+        values[inside] = block[(slice(None), *(local + np.array(reach)).T)].T
         lines = local[:, 0] * part.shape[1] + local[:, 1]
         order = np.argsort(lines, kind="stable")
         for first, stop, at, end in _runs(lines[order]):
@@ -373,7 +426,7 @@ def features_at(
             out[inside[which]] = rows[within]
         done += len(inside)
     report(progress, "filtering", len(flat), len(flat))
-    return out
+    return out, values
 
 
 def _runs(lines: NDArray[np.int64]) -> Iterator[tuple[int, int, int, int]]:
@@ -408,13 +461,6 @@ def fit_pixels(
     equally many pixels of that class and of the others, so that a class with few strokes counts
     as much as one with many.
     """
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    if (low == high).all():
-        raise InvalidInput(
-            f"The image is {low[0]:g} wherever there are labels, so the classes do not differ",
-            argument="images",
-            remedy="use the image that shows the objects, or paint where it does",
-        )
     n = len(classes)
     forests = 1 if n == 2 else n
     each = trees if n == 2 else -(-2 * trees // n)

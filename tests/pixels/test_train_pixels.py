@@ -89,8 +89,11 @@ def test_features_of_scattered_pixels_are_those_of_the_whole(deep):
     source, bank = PixelImage.of(image), FilterBank(scales=(1.0,))
     some = np.random.default_rng(0).permutation(image.size)[:200]
     with threads() as pool:
-        everything = features_at(source, bank, np.arange(image.size), pool)
-        np.testing.assert_array_equal(features_at(source, bank, some, pool), everything[some])
+        everything, values = features_at(source, bank, np.arange(image.size), pool)
+        few, theirs = features_at(source, bank, some, pool)
+    np.testing.assert_array_equal(few, everything[some])
+    np.testing.assert_array_equal(values[:, 0], image.reshape(-1))
+    np.testing.assert_array_equal(theirs, values[some])
 
 
 def test_runs_of_lines():
@@ -197,6 +200,27 @@ def test_images_that_nothing_can_be_learned_from(flat):
         agglo.train_pixels([], [])
     with refuses("images"):
         agglo.train_pixels(image > 100, labels)
+
+
+def test_strokes_in_an_empty_plane(deep):
+    """The planes around it leave traces in the features, so that these alone would teach."""
+    image, _, wall = deep
+    image = image.copy()
+    image[5] = 0
+    labels = np.zeros(image.shape, np.uint8)
+    labels[5, 3, :20], labels[5, 9, :20] = 1, 2
+    with refuses("images", "paint where it does"):
+        agglo.train_pixels(image, labels, **QUICK)
+    with refuses("images", "paint where it does"):
+        LiveTraining(image).train(labels, check_classes(None, 2))
+    labels[9][wall[9]] = 1  # one class in the tissue too, the other only in the empty plane
+    with pytest.warns(DataWarning) as caught:
+        agglo.train_pixels(image, labels, **QUICK)
+    (one,) = caught
+    assert all(words in one.message.problem for words in ("cytoplasm", "0 everywhere"))
+    assert str(one.message.remedy) == "paint where the image shows the objects"
+    image[5, 20, 20] = 9
+    agglo.train_pixels(image, labels, **QUICK)  # no warning: black may be how that class looks
 
 
 @pytest.mark.parametrize(

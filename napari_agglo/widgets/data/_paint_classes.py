@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 from napari.layers import Image, Labels
 from napari.utils import Colormap
-from napari.utils.notifications import show_info
 from psygnal import Signal
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QColor, QIcon, QPixmap
-from qtpy.QtWidgets import QColorDialog, QFileDialog, QListWidget, QListWidgetItem, QWidget
 
 from napari_agglo._data_warnings import keep_warnings
 from napari_agglo._progress import ProgressCallback
@@ -28,22 +24,8 @@ from napari_agglo.pixels import (
     load_pixel_classifier,
 )
 from napari_agglo.widgets._colours import direct_colours
-from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._napari import add_inactive, role, role_of
-from napari_agglo.widgets._qt import (
-    ask,
-    button,
-    check_box,
-    column,
-    guarded,
-    label,
-    link,
-    named,
-    per_viewer,
-    row,
-    single_shot,
-    tell_error,
-)
+from napari_agglo.widgets._qt import ask, per_viewer, single_shot, tell_error
 from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.data._layers import (
@@ -62,7 +44,6 @@ _ROUGH = 10  # trees of the first look at the plane after a stroke; all of them 
 _LARGE = 1 << 20  # pixels of a plane: of a larger one only the part in view is classified
 _BRUSH = 4  # pixels
 _OPACITY = 0.7
-_FILTER = "Pixel classifiers (*.npz)"
 
 
 class Painter:
@@ -78,7 +59,8 @@ class Painter:
         self.strokes: Labels | None = None
         self.classifier: PixelClassifier | None = None
         self.message = ""  # what is missing
-        self._doubts = {"image": "", "strokes": ""}  # what may be wrong with them
+        # What may be wrong with the image, and with the strokes.
+        self._doubts: dict[str, list[str]] = {"image": [], "strokes": []}
         self.is_live = True
         self._image: Any = None  # the layer that is painted on
         self._training: LiveTraining | None = None
@@ -236,13 +218,13 @@ class Painter:
     @property
     def remarks(self) -> str:
         """Sentences on what is missing, and on what may be wrong with the image and the strokes."""
-        return " ".join(text for text in (self.message, *self._doubts.values()) if text)
+        doubts = dict.fromkeys(self._doubts["image"] + self._doubts["strokes"])
+        return " ".join([self.message, *doubts]).strip()
 
     def _doubt(self, of: str, warnings: list[DataWarning]) -> None:
         """Keep the warnings of the image or of the strokes, in place of the former ones."""
-        text = " ".join(window_sentence(one) for one in warnings)
-        layer = self._image
-        self._doubts[of] = "" if layer is None else text.replace("“image”", f"“{layer.name}”")
+        name = "“image”" if self._image is None else f"“{self._image.name}”"
+        self._doubts[of] = [window_sentence(one).replace("“image”", name) for one in warnings]
 
     # The plane in view.
 
@@ -253,6 +235,7 @@ class Painter:
             self._timer.start()
         else:
             self.message = ""  # what was missing for the plane in view
+            self._doubt("strokes", [])
             self._remove_preview()
             self.changed.emit()
 
@@ -424,7 +407,7 @@ class Painter:
 
         def warned(warnings: list[DataWarning]) -> None:
             if self._image is image:
-                self._doubt("image", warnings)
+                self._doubt("strokes", warnings)
 
         self.project.jobs.start(PIXELS, "Classifying pixels", work, done, self._failed, warned)
 
@@ -483,116 +466,3 @@ class Painter:
         if event.value is self._image:
             self._image = self._training = None
             self.changed.emit()
-
-
-class PaintPanel(QWidget):
-    """The classes, the live switch, and the button that makes cues of the classes."""
-
-    def __init__(self, viewer: Any) -> None:
-        super().__init__()
-        self.painter = painter = per_viewer(viewer, Painter)
-        tip = "Add a layer for strokes on the image, and paint a few pixels of each class"
-        self.begin = button("Paint classes…", tip, lambda: guarded(painter.start), "paint classes")
-        self.list = named(QListWidget(), "pixel classes", "Choose the class to paint with; "
-                          "double-click to rename it")  # fmt: skip
-        self.list.setFixedHeight(92)
-        self.list.currentRowChanged.connect(self._on_row)
-        self.list.itemChanged.connect(self._on_renamed)
-        more = "Add a class, such as mitochondria"
-        self.add = button("Add", more, lambda: guarded(painter.add_class), "add class")
-        less = "Remove the chosen class, after a question if it has strokes"
-        self.remove = button("Remove", less, lambda: guarded(painter.remove_class), "remove class")
-        self.colour = button(
-            "Colour…", "Change the colour of the class", self._pick, "class colour"
-        )
-        follow = "Classify the plane in view after each stroke"
-        self.live = check_box("Live", follow, "live", painter.set_live)
-        self.live.setChecked(painter.is_live)
-        self.line = label("strokes")
-        self.run = RunRow(
-            painter.project,
-            PIXELS,
-            "Make cues of the classes",
-            "Classify the whole image, block by block, and use the probability of each class as a "
-            "cue; the class “boundary” makes the superpixels.",
-            painter.make_cues,
-        )
-        kept = "Write the classifier to a file, for other images and the command line"
-        self.save = button("Save…", kept, self._save, "save classifier")
-        again = "Open a saved classifier with its classes"
-        self.load = button("Open…", again, self._load, "open classifier")
-        self.parts = (self.list, self.add, self.remove, self.colour, self.live, self.run, self.save)
-        column(
-            self, self.list, row(self.add, self.remove, self.colour, self.live), self.line,
-            self.run, row(self.begin, self.save, self.load),
-        )  # fmt: skip
-        link(self.follow, painter.changed)
-        self.follow()
-
-    def follow(self) -> None:
-        """Show the classes, the number of their pixels, and what is missing."""
-        painter = self.painter
-        on = painter.strokes is not None
-        for part in self.parts:
-            part.setVisible(on)
-        has_image = painter.selection.image is not None
-        self.begin.setVisible(not on)
-        self.begin.setEnabled(has_image)
-        self.load.setEnabled(has_image)
-        self.line.setVisible(on)
-        if not on:
-            return
-        counts = painter.counts()
-        self.list.blockSignals(True)
-        while self.list.count() > len(painter.classes):
-            self.list.takeItem(self.list.count() - 1)
-        for k, one in enumerate(painter.classes):
-            item = self.list.item(k)
-            if item is None:
-                item = QListWidgetItem()
-                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
-                self.list.addItem(item)
-            square = QPixmap(14, 14)
-            square.fill(QColor(one.colour))
-            icon = QIcon(square)
-            icon.addPixmap(square, QIcon.Mode.Selected)  # else tinted in the chosen row
-            item.setIcon(icon)
-            item.setText(one.name)
-            item.setToolTip(f"{counts[k]:,} pixels; double-click to rename")
-        self.list.setCurrentRow(painter.chosen)
-        self.list.blockSignals(False)
-        self.remove.setEnabled(len(painter.classes) > 2)
-        self.save.setEnabled(painter.classifier is not None)
-        painted = ", ".join(
-            f"{n:,} {one.name}" for one, n in zip(painter.classes, counts, strict=False)
-        )
-        loaded = painter.classifier is not None and not any(counts)
-        text = "The opened classifier is used as it is." if loaded else f"Pixels: {painted}."
-        self.line.setText(f"{text} {painter.remarks}".strip())
-        ready = loaded or sum(n > 0 for n in counts) == len(counts)
-        self.run.set_ready(ready, "Paint at least one stroke of each class.")
-
-    def _on_row(self, number: int) -> None:
-        if 0 <= number != self.painter.chosen:
-            self.painter.choose(number)
-
-    def _on_renamed(self, item: QListWidgetItem) -> None:
-        guarded(lambda: self.painter.change_class(self.list.row(item), name=item.text()))
-
-    def _pick(self) -> None:
-        number = self.painter.chosen
-        colour = QColorDialog.getColor(QColor(self.painter.classes[number].colour), self)
-        if colour.isValid():
-            self.painter.change_class(number, colour=colour.name())
-
-    def _save(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, "Save the classifier", "pixels.npz", _FILTER)
-        if path:
-            target = Path(path).with_suffix(".npz")
-            guarded(lambda: self.painter.save(target))
-            show_info(f"Saved {target}.")
-
-    def _load(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, "Open a classifier", "", _FILTER)
-        if path:
-            guarded(lambda: self.painter.load(Path(path)))

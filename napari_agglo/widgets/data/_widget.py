@@ -51,7 +51,7 @@ from napari_agglo.widgets.data._layers import (
     preview_plane,
     remove_preview,
 )
-from napari_agglo.widgets.data._paint_classes import PaintPanel
+from napari_agglo.widgets.data._paint_panel import PaintPanel
 from napari_agglo.widgets.data._remedy_box import RemedyBox
 from napari_agglo.widgets.data._selection import Selection
 

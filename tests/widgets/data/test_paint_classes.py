@@ -204,6 +204,24 @@ def test_an_axis_that_may_be_of_channels_is_named_while_one_paints(viewer, step,
     assert not any(one in step.paint.line.text() for one in words)
 
 
+def test_strokes_in_an_empty_plane_are_named(viewer, step, painter, project):
+    image, _, wall = cells((10, 24, 30))
+    image[5] = 0
+    viewer.add_image(image, name="raw")
+    step.paint.begin.click()
+    labels = np.zeros(image.shape, np.uint8)
+    labels[5, 3, :20], labels[5, 9, :20] = 1, 2
+    paint(painter, project, labels)
+    assert all(words in step.paint.line.text() for words in ("is 0 wherever", "paint where"))
+    labels[7][wall[7]] = 1
+    paint(painter, project, labels)
+    assert list(painter.preview()) == ["boundary", "cytoplasm"], "it may be meant so"
+    assert all(words in step.paint.line.text() for words in ("of cytoplasm", "is 0 everywhere"))
+    labels[7, 1:3, 1:3] = 2
+    paint(painter, project, labels)
+    assert "is 0" not in step.paint.line.text()
+
+
 def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, project):
     image, _, wall = cells((40, 48))
     broken = image.astype(np.float32)

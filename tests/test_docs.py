@@ -262,6 +262,9 @@ def test_blocks_are_found():
     assert {"python", "sh"} <= found.keys()
     assert found.keys() - {"python", *COMMANDS, *OTHER} == set(), found
     assert commands("$ napari-agglo a \\\n  b\n\nmake demo") == ["napari-agglo a    b", "make demo"]
+    for page in PAGES:
+        fences = re.findall(r"^ *```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(fences[1::2]) <= {""}, f"{page.name}: a block that does not end"
     names = {page.name for page in PAGES}
     assert len(names) == len(PAGES), "names of pages are keys"
     assert {*GIVEN, *QUICK} <= names

@@ -15,16 +15,24 @@ PARTS = (
     "graph", "number", "tree", "table", "tables", "superpixels.ome.zarr", "labels.ome.zarr",
     "cue_boundary.ome.zarr", "cue_interior.ome.zarr", "labels.precomputed", "curve.csv",
 )  # fmt: skip
+STAGES = {
+    "predict", "cut", "join", "number", "superpixels", "overview-2", "statistics", "reduce-1",
+    "graph", "tree", "table", "labels", "pyramid-2", "precomputed-0", "precomputed-1",
+    "precomputed-2", "overlap", "evaluate",
+}  # fmt: skip
 _NAME_INPUTS = ("zarr.json", "info")  # with digests, which depend on paths and times
 
 
 def content(folder):
-    """Return a checksum of every file of the results, whenever and by whom they were written."""
+    """Return a checksum of every file of the results, whenever and by whom they were written.
+
+    A killed process may leave half of a file under another name, which nothing reads.
+    """
     paths = [path for part in PARTS for path in (folder / part, *(folder / part).rglob("*"))]
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(paths)
-        if path.is_file() and path.name not in _NAME_INPUTS
+        if path.is_file() and path.name not in _NAME_INPUTS and path.suffix != ".partial"
     }
 
 

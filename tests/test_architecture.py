@@ -299,7 +299,8 @@ PRIVATE_IMPORTS = {
         session/test_refit.py session/test_suggestions.py
     """,
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
-        blocks/test_faults.py blocks/test_hierarchical.py blocks/test_lost_files.py
+        blocks/test_faults.py blocks/test_hierarchical.py blocks/test_kills.py
+        blocks/test_lost_files.py
         oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
         session/test_marks.py session/test_sources.py session/test_store.py
         session/test_store_damage.py

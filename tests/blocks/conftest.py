@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from block_runs import content, plan_all, write_inputs
+from block_runs import STAGES, content, plan_all, write_inputs
 
 from napari_agglo import blocks
 
@@ -22,10 +22,3 @@ def undisturbed(tmp_path_factory):
     assert run.is_complete
     assert set(run.done) == STAGES
     return SimpleNamespace(where=where, folder=where / "result", content=content(where / "result"))
-
-
-STAGES = {
-    "predict", "cut", "join", "number", "superpixels", "overview-2", "statistics", "reduce-1",
-    "graph", "tree", "table", "labels", "pyramid-2", "precomputed-0", "precomputed-1",
-    "precomputed-2", "overlap", "evaluate",
-}  # fmt: skip

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 import zarr
+from block_runs import content, finished
 from refusals import refuses
 
 import napari_agglo as agglo
@@ -146,7 +147,15 @@ def intervals(folder, stage):
     ]
 
 
-def test_a_run_with_a_client_keeps_the_budget(cluster, place, monkeypatch):
+@pytest.fixture(scope="module")
+def alone(place):
+    """Give the folder of a run in threads, without a disturbance."""
+    planned(place, "alone")
+    blocks.run(place / "alone")
+    return place / "alone"
+
+
+def test_a_run_with_a_client_keeps_the_budget(cluster, place, alone, monkeypatch):
     planned(place, "result")
     monkeypatch.setattr(_engine, "block_bytes", lambda plan, block: 500 * MB)
     assert blocks.run(place / "result", client=cluster).is_complete
@@ -154,11 +163,26 @@ def test_a_run_with_a_client_keeps_the_budget(cluster, place, monkeypatch):
         times = intervals(place / "result", stage)
         assert len(times) == 12
         assert at_a_time(times) == 1
-    planned(place, "alone")
-    blocks.run(place / "alone")
-    one, other = (blocks.open(place / name) for name in ("result", "alone"))
-    assert np.array_equal(one.labels[0][...], other.labels[0][...])
-    assert np.array_equal(one.tree.priorities, other.tree.priorities)
+    assert content(place / "result") == content(alone)
+
+
+def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):
+    folder = place / "killed"
+    planned(place, "killed")
+    victims = []
+
+    def kill(progress):
+        if progress.stage == "cut" and progress.done >= 5 and not victims:
+            pids = cluster.run(os.getpid)
+            victims.append(next(iter(pids.values())))
+            os.kill(victims[0], signal.SIGKILL)
+
+    assert blocks.run(folder, client=cluster, progress=kill).is_complete
+    assert victims, "test invalid"
+    tasks = finished(folder)
+    assert len(set(tasks)) == len(tasks), "no finished block was done again"
+    assert content(folder) == content(alone)
+    cluster.wait_for_workers(3)  # one of them new, for the next test
 
 
 def test_the_graph_has_what_worker_processes_leave(place):

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import os
+import pkgutil
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +16,6 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.errors import Cancelled
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -144,17 +137,7 @@ def fail_after(times, error, monkeypatch, *names):
         return call
 
     for name in names:
-        module, _, attribute = name.rpartition(".")
-        monkeypatch.setattr(name, failing(getattr(resolve(module), attribute)))
-
-
-def resolve(name):
-    """Return a module, or an attribute of one."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        parent, _, attribute = name.rpartition(".")
-        return getattr(resolve(parent), attribute)
+        monkeypatch.setattr(name, failing(pkgutil.resolve_name(name)))
 
 
 @pytest.mark.parametrize(
@@ -348,95 +331,3 @@ def test_a_folder_without_permission_is_refused(place):
             blocks.run(place / "result")
     finally:
         (place / "result").chmod(0o700)
-
-
-KILLED = """
-import os, signal, sys
-from napari_agglo import blocks
-
-def die(progress):
-    if progress.stage == sys.argv[2] and progress.done >= int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-blocks.run(sys.argv[1], progress=die)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("stage", "done"), [("cut", 5), ("statistics", 7), ("labels", 3)])
-def test_a_killed_run_gives_the_same_bytes(place, expected, stage, done):
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(place / "result"), stage, str(done)], check=False
-    )
-    assert killed.returncode == -signal.SIGKILL
-    state = {one.name: one.done for one in blocks.status(place / "result").stages}
-    assert state[stage] >= done - 1
-    assert blocks.run(place / "result").is_complete
-    tasks = finished(place / "result")
-    assert len(set(tasks)) >= len(tasks) - 2, "only those that were running are done again"
-    assert content(place / "result") == expected
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_workers_of_a_client_one_of_which_is_killed(place, expected):
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        victims = []
-
-        def kill(progress):
-            if progress.stage == "cut" and progress.done >= 5 and not victims:
-                victims.append(next(iter(cluster.workers.values())).pid)
-                os.kill(victims[0], signal.SIGKILL)
-
-        run = blocks.run(place / "result", client=client, progress=kill)
-        assert victims, "test invalid"
-        assert run.is_complete
-    tasks = finished(place / "result")
-    assert len(set(tasks)) == len(tasks), "no finished block was run twice"
-    assert content(place / "result") == expected
-
-
-CLIENT = """
-import os, signal, sys, time
-import distributed
-from napari_agglo import blocks
-
-def die(progress):
-    if progress.stage == "statistics" and progress.done >= 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if __name__ == "__main__":
-    client = distributed.Client(sys.argv[2])
-    blocks.run(sys.argv[1], client=client, progress=die)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_client_that_dies_is_started_again(place, expected, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    script = tmp_path / "client.py"
-    script.write_text(CLIENT)
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        died = subprocess.run(
-            [sys.executable, str(script), str(place / "result"), cluster.scheduler_address],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=False,
-        )
-        assert died.returncode == -signal.SIGKILL
-        with distributed.Client(cluster) as client:
-            time.sleep(1)
-            while any(client.processing().values()):  # tasks that still run on the workers
-                time.sleep(0.1)
-            assert blocks.run(place / "result", client=client).is_complete
-    tasks = finished(place / "result")
-    assert len(set(tasks)) == len(tasks)
-    assert content(place / "result") == expected

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.errors import InvalidInput
+from napari_agglo.agglomeration import is_before
+from napari_agglo.errors import Install, InvalidInput
 from napari_agglo.graph import Division, divide, pieces_to_runs, runs_to_pieces
 from napari_agglo.session._actions import (
     Cut,
@@ -67,8 +68,9 @@ def details_of(state: State, applied: Applied) -> str:
 
 
 def _step(edit: Edit, divisions: tuple[Division, ...], ids: NDArray[np.uint64]) -> dict[str, Any]:
+    scale = None if is_before(edit.scale) else edit.scale  # JSON has no infinity
     if isinstance(edit, Merge):
-        return {"merge": ids[np.array(edit.pairs, np.int64)].tolist(), "scale": edit.scale}
+        return {"merge": ids[np.array(edit.pairs, np.int64)].tolist(), "scale": scale}
     if isinstance(edit, Cut):
         plain: dict[str, Any] = {"cut": [ids[part].tolist() for part in edit.parts]}
         if divisions:
@@ -80,10 +82,10 @@ def _step(edit: Edit, divisions: tuple[Division, ...], ids: NDArray[np.uint64]) 
                 }
                 for one in divisions
             ]
-        return plain | {"scale": edit.scale}
+        return plain | {"scale": scale}
     if isinstance(edit, Lock):
-        return {"lock": ids[edit.members].tolist(), "scale": edit.scale}
-    return {"unlock": int(ids[edit.superpixel]), "scale": edit.scale}
+        return {"lock": ids[edit.members].tolist(), "scale": scale}
+    return {"unlock": int(ids[edit.superpixel]), "scale": scale}
 
 
 _FEW = 400  # numbers of runs that are written as they are, for people to read
@@ -197,6 +199,12 @@ def read_table(table: Any) -> pd.DataFrame:
             raise InvalidInput(
                 f"{fspath(table)} does not exist", argument="table", remedy="check the path"
             ) from error
+        except ImportError as error:
+            raise InvalidInput(
+                f"{fspath(table)}: parquet needs pyarrow, which is not installed",
+                argument="table",
+                remedy=Install('"napari-agglo[parquet]"'),
+            ) from error
         except (OSError, ValueError) as error:
             raise InvalidInput(
                 f"{fspath(table)} cannot be read as a table ({error})",
@@ -291,9 +299,7 @@ class _Replay:
     def make(self, kind: str, scale: Any, plain: Mapping[str, Any]) -> bool:
         """Make a row; return whether anything changed."""
         try:
-            at = float(scale)
-            heights = self._session.history.unedited_tree.heights
-            self._session.threshold = at if np.isfinite(at) else lowest_threshold(heights)
+            self._go_to(float(scale))
             if kind == "relearn":
                 raise _NotPossible("a table has no policies; call relearn() instead")
             if "mark" in plain:
@@ -310,8 +316,15 @@ class _Replay:
                 raise
             raise _NotPossible(f"its details cannot be read ({error})") from error
 
+    def _go_to(self, scale: float) -> None:
+        """Set the threshold; the one before any merge is that of the hierarchy here."""
+        before = is_before(scale) or not np.isfinite(scale)
+        heights = self._session.history.unedited_tree.heights
+        self._session.threshold = lowest_threshold(heights) if before else scale
+
     def _step(self, step: Mapping[str, Any]) -> bool:
-        self._session.threshold = float(step["scale"])
+        scale = step["scale"]
+        self._go_to(-np.inf if scale is None else float(scale))
         kinds: dict[str, Callable[[Any, Mapping[str, Any]], bool]] = {
             "merge": self._merge, "cut": self._cut, "lock": self._lock, "unlock": self._unlock,
         }  # fmt: skip

@@ -12,6 +12,7 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import Session
 from napari_agglo.cli import main
+from napari_agglo.errors import Install
 
 
 def labels_at_all_scales(session):
@@ -113,6 +114,53 @@ def test_edits_on_other_segments_do_what_they_can_and_list_the_rest(tmp_path, gr
         assert len(done.not_applied) == 4
         assert "there is no superpixel" in done.not_applied[0].reason
         assert len(third.history) == 0
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_an_edit_before_any_merge_has_no_number_in_words_or_files(tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    labels = np.arange(1, 7)[None].repeat(4, 0)
+    boundary = np.where(labels > 3, 0.5, 0.0)
+    graph = agglo.region_graph(labels, boundary)
+    file = tmp_path / f"edits.{suffix}"
+    with Session.create(tmp_path / "a.agglo", graph) as first:
+        assert first.history.unedited_tree.heights[0] == 0, "test invalid"
+        first.threshold = -5e-324  # as the left end of the slider, where the first merge is at 0
+        change = first.merge(3, 4)
+        assert "before any merge" in str(change)
+        assert "e-" not in str(change)
+        first.cut(3, parts=[[3], [4]])
+        first.lock(2)
+        wanted = labels_at_all_scales(first)
+        table = first.history.table()
+        first.export(file, "edits")
+    assert table["scale"].tolist() == [-np.inf] * 3
+    assert [json.loads(one)["steps"][0]["scale"] for one in table["details"]] == [None] * 3
+    if suffix == "csv":
+        assert "e-3" not in file.read_text()
+    for k, given in enumerate((file, old_table(table))):
+        with Session.create(tmp_path / f"{k}.agglo", graph) as second:
+            done = second.apply(given)
+            assert (done.applied, done.not_applied) == (3, ())
+            np.testing.assert_array_equal(labels_at_all_scales(second), wanted)
+            assert second.history.table()["scale"].tolist() == [-np.inf] * 3
+
+
+def old_table(table):
+    """Return a table as it was written before, with the number that stood for the state."""
+    before = table["details"].str.replace('"scale": null', '"scale": -5e-324')
+    assert not before.str.contains("null").any()
+    return table.assign(scale=-5e-324, details=before)
+
+
+def test_parquet_without_pyarrow_is_refused_with_its_package(grid_session, monkeypatch, tmp_path):
+    def missing(_):
+        raise ImportError("pyarrow")
+
+    monkeypatch.setattr("pandas.read_parquet", missing)
+    with refuses("table", Install('"napari-agglo[parquet]"')):
+        grid_session.apply(tmp_path / "edits.parquet")
 
 
 def test_a_table_that_is_none_is_refused(tmp_path, grid_session):

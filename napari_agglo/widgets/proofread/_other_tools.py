@@ -35,6 +35,7 @@ from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 APPLY = "apply"  # the job that makes the edits of a table
 GOLD = "reviewed gold"  # the job and the layer of reviewed segments
+_TABLES = "Table of edits (*.csv *.parquet)"
 _MOST_LISTED = 12  # edits that are not possible, in one message
 
 
@@ -139,10 +140,10 @@ def make_gold(proofreader: Proofreader) -> None:
 
 def apply_button(proofreader: Proofreader) -> QPushButton:
     """Return the button that makes the edits of a table again."""
-    text = "Apply the edits of a table, a CSV file from Export… > Table of edits"
+    text = "Apply the edits of a table: a CSV or parquet file from Export… > Table of edits"
 
     def choose() -> None:
-        path, _ = QFileDialog.getOpenFileName(None, "Apply edits", "", "Table of edits (*.csv)")
+        path, _ = QFileDialog.getOpenFileName(None, "Apply edits", "", _TABLES)
         if path:
             guarded(lambda: apply_edits(proofreader, path))
 

@@ -1,7 +1,14 @@
-"""Learned policies: agglomeration by a forest, and training."""
+"""Learned policies: agglomeration by a forest, and training.
+
+    python -m benchmarks.bench_learning [SAMPLE]
+
+trains by each strategy on an embedded sample, and prints the seconds for each thousand boundaries,
+by which the dock of comparisons says about how long a training takes.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -126,3 +133,21 @@ def run(table: Table, small: bool = False) -> None:
     for name, bound in (("fibsem", 3), ("snemi", 20)):
         if name in lessons.lessons():
             bench_training(table, name, bound)
+
+
+def main(kind: str = "neuropil3d") -> None:
+    """Train by each strategy on a sample, once its kernels are compiled, and print the times."""
+    sample = agglo.sample(kind)
+    superpixels = agglo.oversegment(sample.cues["boundary"], spacing=sample.spacing)
+    graph = agglo.region_graph(superpixels, sample.cues, spacing=sample.spacing)
+    few, few_gold = sample_2d(64)
+    n = graph.n_boundaries
+    for strategy in ("flat", "agglo", "lash", "mixed"):
+        agglo.train(few, few_gold, strategy=strategy, epochs=1)  # compiles
+        took = cpu_seconds(lambda s=strategy: agglo.train(graph, sample.gold, strategy=s))
+        print(f"{strategy}: {took:.1f} s of the processor for {n:,} boundaries, "
+              f"{1000 * took / n:.2f} s for each thousand", flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

@@ -190,9 +190,9 @@ def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Po
     return train(shared.graph, lessons, strategy=choice.value, progress=progress)
 
 
-# Seconds of a training for each thousand boundaries, on one core: of flat and agglo as measured on
-# 8,843 boundaries; lash and mixed are guessed from agglo.
-_SECONDS = {"flat": 0.2, "agglo": 0.8, "lash": 0.8, "mixed": 1.4}
+# Seconds of a training for each thousand boundaries, on one core, as measured on 65,569 boundaries
+# by ``python -m benchmarks.bench_learning``; on 8,843 they are two thirds of these.
+_SECONDS = {"flat": 0.18, "agglo": 0.73, "lash": 0.22, "mixed": 0.98}
 
 
 def training_plan(choices: list[Choice], known: set[str], graph: RegionGraph) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from windows import draw, settle
+from qtpy.QtCore import QTimer
+from windows import draw, settle, text_overlay
 
 import napari_agglo as agglo
 from napari_agglo.widgets.proofread import open_session
@@ -39,15 +40,26 @@ def session(viewer, project, dock, dataset, tmp_path):
     return made
 
 
-def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, look):
+def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, look, qtbot):
     assert session.graph.n_regions > session.history.unedited_tree.n_superpixels, (
         "test invalid: nothing divided"
     )
     before = look(viewer)
     proposed = [one.name for one in dock.choices.chosen()]
     assert proposed == ["before edits", "with edits"]
+    overlay, banner = text_overlay(viewer), []
+
+    def is_proofreading():
+        return overlay.visible and overlay.text.startswith("PROOFREADING")
+
+    qtbot.waitUntil(is_proofreading, timeout=10_000)
+    look_at_it = lambda: banner.append(overlay.visible)  # noqa: E731 - in the turn after a click
+    project.jobs.changed.connect(lambda _: QTimer.singleShot(0, look_at_it))
     choose(dock, "before edits", "with edits", "gold")
     settle(project)
+    assert banner, "test invalid"
+    assert not any(banner), "the canvas does not say so while the comparison is prepared"
+    assert not overlay.visible
     controller = dock.controller
     controller.set(position=0.3)
     first, second, _ = (np.asarray(cell.segments.data) for cell in controller.grid.cells)
@@ -66,6 +78,7 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
     dock.leave.click()
     draw()
     assert look(viewer) == before
+    qtbot.waitUntil(is_proofreading, timeout=10_000)
 
 
 @pytest.mark.slow

@@ -60,10 +60,10 @@ class HelpPanel(QWidget):
 
 _STATUS_TIPS = {
     Status.EMPTY: "Some input is missing; open the step to see its hint",
-    Status.READY: "Ready to run",
+    Status.READY: "Ready; open the step to see what to press",
     Status.RUNNING: "Running",
     Status.DONE: "Done",
-    Status.STALE: "Done, but its input has changed since; run it again",
+    Status.STALE: "Done, but its input has changed since; open the step to see what to do",
     Status.OPEN: "A session is open",
 }
 

@@ -31,10 +31,10 @@ class Status(Enum):
     """The status of a step."""
 
     EMPTY = "empty"  # some input is missing, which the hint names
-    READY = "ready"  # it can run
+    READY = "ready"  # it can run, or its results are of a volume chosen before
     RUNNING = "running"
     DONE = "done"
-    STALE = "stale"  # done, but its input has changed since
+    STALE = "stale"  # done, but its input has changed since, or is not complete
     OPEN = "open"  # a session is open; its edits are never known to be done
 
 

@@ -20,7 +20,13 @@ from windows import (
 )
 
 import napari_agglo as agglo
-from napari_agglo.widgets import DataWidget, EvaluateWidget, HierarchyWidget, TrainWidget
+from napari_agglo.widgets import (
+    DataWidget,
+    EvaluateWidget,
+    HierarchyWidget,
+    ProofreadWidget,
+    TrainWidget,
+)
 
 
 @pytest.fixture
@@ -98,10 +104,19 @@ def test_results_of_the_former_volume_are_called_so(layers_only, project, datase
         )
     )
     assert data.counts.text() == ""
-    assert status(EvaluateWidget, project) == "stale"
-    assert f"those of {dataset.name}" in evaluation.hint.text()
+    # Another volume is chosen on purpose: its steps are ready, and say whose results are shown.
+    proofread = ProofreadWidget(layers_only)
+    for step in (evaluation, proofread):
+        assert status(type(step), project) == "ready"
+        assert f"of {dataset.name}" in step.hint.text()
+    assert "there" in evaluation.hint.text()
+    project.set_dataset(None, "there is no cue")  # an incomplete choice
+    for step in (evaluation, proofread):
+        assert status(type(step), project) == "stale"
+        assert f"of {dataset.name}" in step.hint.text()
     project.set_dataset(dataset)
     assert status(EvaluateWidget, project) == "done"
+    assert dataset.name not in evaluation.hint.text() + proofread.hint.text()
     assert "superpixels" in data.counts.text()
 
 

@@ -158,10 +158,11 @@ class EvaluateWidget(StepWidget):
 
     @staticmethod
     def idle_status(project: Project) -> Status:
-        if project.curve is not None:
-            old = project.is_painted(project.built) or project.shows_another_volume
-            return Status.STALE if old else Status.DONE
-        return Status.EMPTY if project.gold is None else Status.READY
+        if project.curve is None:
+            return Status.EMPTY if project.gold is None else Status.READY
+        if project.is_painted(project.built) or project.lacks_data:
+            return Status.STALE
+        return Status.READY if project.shows_another_volume else Status.DONE
 
     def update_state(self, status: Status) -> None:
         known = self.project.curve is not None
@@ -176,10 +177,11 @@ class EvaluateWidget(StepWidget):
         """Return the next thing to do."""
         if status is Status.EMPTY and self.project.tree is not None:
             return "Choose gold labels in step 1, Data, to measure errors and locate them."
-        if status is Status.STALE and self.project.shows_another_volume:
-            assert self.project.built is not None
-            shown = self.project.built.regions.dataset.name
-            return f"The errors are those of {shown}. Build the hierarchy of the chosen data."
+        built, chosen = self.project.built, self.project.dataset
+        known = self.project.curve is not None and status is not Status.RUNNING
+        if known and built is not None and self.project.shows_another_volume:
+            anew = "complete step 1" if chosen is None else f"build the hierarchy of {chosen.name}"
+            return f"The errors are those of {built.regions.dataset.name}. For others, {anew}."
         return super().hint_for(status)
 
     def showEvent(self, event: QShowEvent | None) -> None:

@@ -116,12 +116,12 @@ class ProofreadWidget(StepWidget):
             return Status.OPEN
         if project.built is None:
             return Status.EMPTY
-        return Status.STALE if project.shows_another_volume else Status.READY
+        return Status.STALE if project.lacks_data else Status.READY
 
     def hint_for(self, status: Status) -> str:
         """Return the next thing to do."""
-        built = self.project.built
-        if status is Status.STALE and built is not None:
+        built, is_idle = self.project.built, status in (Status.READY, Status.STALE)
+        if is_idle and built is not None and self.project.shows_another_volume:
             return (
                 f"A session would be that of {built.regions.dataset.name}, whose hierarchy is on "
                 "the screen. For the data of step 1, build a hierarchy in step 3 first."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from napari.layers import Labels
+from napari.layers import Image, Labels
 from napari.utils.notifications import show_info, show_warning
 from qtpy.QtWidgets import QFileDialog, QPushButton
 
@@ -23,7 +23,13 @@ from napari_agglo.widgets._layer_levels import lazy_data
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer
-from napari_agglo.widgets.data._layers import data_of, placement_of
+from napari_agglo.widgets.data._layers import (
+    convert_to_labels,
+    data_of,
+    is_ours,
+    is_rgb,
+    placement_of,
+)
 from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.proofread._open_session import (
     Opened,
@@ -39,30 +45,54 @@ _TABLES = "Table of edits (*.csv *.parquet)"
 _MOST_LISTED = 12  # edits that are not possible, in one message
 
 
-def layer_to_correct(viewer: Any) -> Any:
-    """Return the Labels layer that is selected in the list of layers; refuse another choice."""
+def layer_to_correct(viewer: Any) -> Labels | Image:
+    """Return the layer of labels that is selected in the list of layers; refuse another choice.
+
+    Label files open in napari as images, so an image of one channel may be one.
+    """
     layer = viewer.layers.selection.active
     scene = per_viewer(viewer, Proofreader).scene
-    if not isinstance(layer, Labels) or scene.owns(layer):
+    if not isinstance(layer, (Labels, Image)) or is_ours(layer, scene) or is_rgb(layer):
         raise InvalidInput(
-            "Select the Labels layer of the other tool in the list of layers first",
+            "Select the layer with the labels of the other tool in the list of layers first",
             argument="segmentation",
-            remedy="open its file, and choose it as labels",
+            remedy="open its file with File > Open",
         )
     return layer
 
 
-def correct_labels(viewer: Any, path: Path) -> Job | None:
-    """Create a session of the segments of the selected Labels layer, in a worker, and show it.
+def correct_labels(viewer: Any, path: Path) -> None:
+    """Show a session of the segments of the selected layer; ask before an image becomes labels."""
+    viewer = real_viewer(viewer)
+    layer = layer_to_correct(viewer)
+    target = checked_path(path)
+    if isinstance(layer, Labels):
+        start_correcting(viewer, layer, str(layer.name), target)
+        return
+    name = str(layer.name)
+
+    def convert() -> None:
+        project = per_viewer(viewer, Project)
+        convert_to_labels(
+            viewer, project, layer, lambda made: start_correcting(viewer, made, name, target)
+        )
+
+    ask(
+        "Use the image as labels?",
+        f"“{name}” is an image in napari. If its values are whole numbers, one id for each object, "
+        "it can be used as labels.",
+        {"Use it as labels": convert},
+    )
+
+
+def start_correcting(viewer: Any, layer: Labels, name: str, target: Path) -> Job | None:
+    """Create a session of the segments of a Labels layer, in a worker, and show it.
 
     With a boundary cue in the Data step, superpixels are computed within the segments; else the
     segments themselves are the superpixels.
     """
-    viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
-    layer = layer_to_correct(viewer)
-    target = checked_path(path)
-    labels, placement, name = data_of(layer), placement_of(layer), str(layer.name)
+    labels, placement = data_of(layer), placement_of(layer)
     chosen = project.dataset
     fits = chosen is not None and bool(chosen.cues) and chosen.shape == tuple(labels.shape)
 

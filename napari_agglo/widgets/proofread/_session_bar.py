@@ -14,10 +14,11 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QWidget
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import NOT_SAVED, SAVED
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._qt import button, column, guarded, label, link, row, shortened
 from napari_agglo.widgets._readers import run_folder
 from napari_agglo.widgets._steps import Status
+from napari_agglo.widgets.data._layers import CONVERT
 from napari_agglo.widgets.proofread._open_run import open_run
 from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
@@ -56,7 +57,7 @@ class SessionBar(QWidget):
         )  # fmt: skip
         self.correct = button(
             "Correct the selected labels",
-            "Start a session from the segments of the Labels layer that is selected in the list of "
+            "Start a session from the segments of the layer that is selected in the list of "
             "layers, such as a segmentation by another tool",
             lambda: guarded(lambda: correct_labels(self._viewer, **self.form.values())),
         )
@@ -75,7 +76,8 @@ class SessionBar(QWidget):
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._trouble = ""
         buttons = row(self.open, self.copy, self.close_)
-        column(self, self.saved, self.form, self.run, self.correct, buttons)
+        failure = FailureLine(self.project, CONVERT)
+        column(self, self.saved, self.form, self.run, self.correct, failure, buttons)
         link(self._on_trouble, self.project.worker.trouble)
         link(self._forget, self.project.hierarchy_changed)
 

@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from napari.layers import Labels
+from qtpy.QtWidgets import QApplication, QLabel, QPushButton
 from windows import draw, selection_of, settle
 
 
+def use_as_labels(project):
+    """Answer the question that is open."""
+    (question,) = [
+        one for one in QApplication.topLevelWidgets()
+        if one.objectName() == "agglo question" and one.isVisible()
+    ]  # fmt: skip
+    question.findChild(QPushButton, "Use it as labels").click()
+    settle(project, 300)
+
+
+@pytest.mark.parametrize("kind", ["image", pytest.param("labels", marks=pytest.mark.slow)])
 def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
-    viewer, project, step, tmp_path, monkeypatch, notices
+    viewer, project, step, tmp_path, monkeypatch, notices, kind
 ):
     theirs = np.kron(np.array([[3, 8, 5], [3, 3, 9]]), np.ones((20, 20), int))
     step.bar.correct.click()
-    assert any("Labels layer" in one for one in notices)
-    layer = viewer.add_labels(theirs, name="tool", scale=(2, 1))
-    viewer.layers.selection.active = layer
-    step.bar.correct.click()
-    settle(project, 300)
-    session = project.session
+    assert any("list of layers" in one for one in notices)
+    if kind == "image":  # as napari opens a file of labels
+        viewer.add_image(theirs / 7, name="tool", scale=(2, 1))
+        step.bar.correct.click()
+        use_as_labels(project)
+        assert project.session is None
+        assert "tool" in step.findChild(QLabel, "failure convert").text()
+        viewer.layers.remove("tool")
+        viewer.add_image(theirs.astype("u2"), name="tool", scale=(2, 1))
+        step.bar.correct.click()
+        assert project.session is None, "nothing is guessed"
+        use_as_labels(project)
+    else:
+        viewer.add_labels(theirs, name="tool", scale=(2, 1))
+        step.bar.correct.click()
+        settle(project, 300)
+    layer, session = viewer.layers["tool"], project.session
+    assert isinstance(layer, Labels)
     np.testing.assert_array_equal(session.labels(), theirs)
     assert session.graph.spacing == (2, 1)
     assert not layer.visible

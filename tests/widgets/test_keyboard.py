@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pyqtgraph as pg
@@ -28,6 +30,7 @@ from windows import draw, settle, show
 import napari_agglo as agglo
 from napari_agglo.widgets import CompareWidget, Dock
 from napari_agglo.widgets._colours import FOCUS
+from napari_agglo.widgets._key_bindings import KEY_OF
 from napari_agglo.widgets._qt import FocusRing, FocusRings
 from napari_agglo.widgets.hierarchy._slider import Marks
 from napari_agglo.widgets.proofread import open_session
@@ -215,3 +218,12 @@ def check_tabs(dock: Dock, first: QWidget, name: str) -> None:
     for k in range(1, tabs.count()):
         tabs.setCurrentIndex(k)
         check(tabs, tabs.tabBar())
+
+
+def test_every_key_is_in_the_table_of_the_page() -> None:
+    page = Path(__file__).parents[2] / "docs" / "plugin.md"
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {key for cell in rows for key in re.findall(r"`([^`]+)`", cell)}
+    keys = {key.replace("Control", "Ctrl").replace("-", " + ") for key in KEY_OF.values()}
+    assert {"W", "Shift + A", ","} <= keys, "test invalid"
+    assert keys <= named

@@ -34,6 +34,7 @@ _FORMAT = "napari-agglo pixel classifier"
 # Colours that people with any kind of colour vision tell apart (Okabe and Ito, 2008).
 COLOURS = ("#e69f00", "#56b4e9", "#cc79a7", "#009e73", "#f0e442", "#d55e00", "#0072b2", "#999999")
 NAMES = ("boundary", "cytoplasm", "mitochondria", "glia")
+_ENOUGH = 64  # pixels of a plane: fewer may have nearly the same value
 MOST = 250  # classes, one number less than a byte has
 _NAME = re.compile(r"[\w.-]+")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
@@ -309,7 +310,8 @@ class PixelClassifier:
         here = float(np.median(values)), float(np.ptp(values))
         if not all(map(math.isfinite, here)):
             return  # refused when that block is read
-        if not low - span <= here[0] <= high + span or 0 < here[1] < 0.05 * span:
+        flat = here[1] < 0.05 * span and values[0].size >= _ENOUGH
+        if not low - span <= here[0] <= high + span or flat:
             warn_caller(
                 DataWarning(
                     f"The values of the image, {values.min():g} to {values.max():g} in its middle, "

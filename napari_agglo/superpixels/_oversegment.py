@@ -345,7 +345,7 @@ def oversegment(
     Warns
     -----
     DataWarning
-        If the map is high nearly everywhere, as one of the inside of objects is.
+        If the map is high nearly everywhere, as one of the inside of objects is, or constant.
 
     Notes
     -----
@@ -416,10 +416,12 @@ def oversegment(
     require_memory(data, "boundary", extra - present)
     values = in_memory(data, "boundary", progress)
     not_finite = check_values(values, gate, nan, inside, partial(report, progress))
-    # `affinities` has looked at their sign, and oriented maps may be high in most places; a part
-    # within a mask, or a few pixels, tell nothing.
-    if inside is None and values.size >= _LEAST and boundary is mapped:
-        _compare_sign(values, gate.limits)
+    # A part within a mask, or a few pixels, tell nothing of a map; seeds need none.
+    if inside is None and values.size >= _LEAST:
+        if start is None and _is_constant(values):
+            warn_caller(_constant(values, per_plane))
+        elif boundary is mapped:  # affinities were looked at; oriented maps may be mostly high
+            _compare_sign(values, gate.limits)
 
     # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.
     drop = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
@@ -444,6 +446,21 @@ def oversegment(
     else:
         task.run(slice(None), 1, partial(report, progress))
     return labels
+
+
+def _is_constant(values: Array) -> bool:
+    first = values.flat[0]
+    return all((values[start:stop] == first).all() for start, stop in slabs(values.shape))
+
+
+def _constant(values: Array, per_plane: bool) -> DataWarning:
+    """Return the warning of a map that has one value."""
+    what = "each plane" if per_plane else "it"
+    return DataWarning(
+        f"`boundary` is {values.flat[0]:g} everywhere, so that {what} is one superpixel",
+        argument="boundary",
+        remedy="choose the map that is high on boundaries",
+    )
 
 
 def _compare_sign(values: Array, limits: tuple[float, float]) -> None:

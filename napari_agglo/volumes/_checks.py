@@ -20,6 +20,7 @@ from napari_agglo.errors import (
     InvalidInput,
     LabelComponents,
     PickIndex,
+    Remedy,
     SetOption,
 )
 from napari_agglo.volumes._named_axes import check_same_axes, voxel_size_of
@@ -168,15 +169,21 @@ def refuse_colours(data: Any, name: str) -> None:
         return
     dtype = np.dtype(data.dtype)
     volume = f"if it is a volume {shape[-1]} voxels wide"
-    otherwise: ConvertTo | str = ConvertTo("uint16", when=volume)
-    if dtype.kind == "f" and min(shape[-3:-1]) >= _PICTURE:
-        otherwise = f"put its last axis first {volume}, e.g. np.moveaxis(array, -1, 0)"
-    elif dtype != np.uint8:
+    first = "np.moveaxis(array, -1, 0)"
+    ways: list[Remedy | str] = ["convert it to grey", PickIndex((len(shape) - 1,), len(shape))]
+    large = min(shape[-3:-1]) >= _PICTURE
+    if dtype != np.uint8 and not (dtype.kind == "f" and large):
         return
+    if large and len(shape) == 4:
+        ways.append(f"pass affinities({first}) if its channels are those of offsets")
+    if dtype == np.uint8:
+        ways.append(ConvertTo("uint16", when=volume))
+    elif len(shape) == 3:
+        ways.append(f"put its last axis first {volume}, e.g. {first}")
     raise InvalidInput(
         f"`{name}` (shape {shape}, {dtype}) looks like an RGB(A) image",
         argument=name,
-        remedy=("convert it to grey", PickIndex((len(shape) - 1,), len(shape)), otherwise),
+        remedy=tuple(ways),
     )
 
 

@@ -137,6 +137,8 @@ def test_other_values_than_those_of_the_training(classifiers):
         classifiers[2].predict(image / 255)
     with pytest.warns(DataWarning, match="scale the image"):
         classifiers[2].predict(image.astype(np.uint16) * 257)
+    with pytest.warns(DataWarning, match="scale the image"):
+        classifiers[2].predict(np.full_like(image, image[0, 0]))  # as of an empty plane
 
 
 def test_class_names_and_colours(classifiers):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles import superpixels as oracles
 from refusals import refuses
 
-from napari_agglo.errors import Cancelled, SetOption
+from napari_agglo.errors import Cancelled, DataWarning, SetOption
 from napari_agglo.superpixels import _oversegment, _watershed, oversegment
 from napari_agglo.volumes import Volume
 
@@ -219,6 +219,20 @@ def test_constant_image_is_one_region(shape):
     planes = oversegment(np.full(shape, 0.5), per_plane=True)
     wanted = np.arange(1, shape[0] + 1).reshape((-1,) + (1,) * (len(shape) - 1))
     assert (planes == wanted).all()
+
+
+def test_a_constant_map_is_named():
+    flat = np.full((3, 40, 48), 0.5)
+    for per_plane, what in ((False, "it is"), (True, "each plane is")):
+        with pytest.warns(DataWarning) as caught:
+            labels = oversegment(flat, per_plane=per_plane)
+        assert labels.max() == (3 if per_plane else 1)
+        assert all(words in str(caught[0].message) for words in ("0.5 everywhere", what, "choose"))
+    seeds = np.zeros(flat.shape, int)
+    seeds[0, 0, :2] = 1, 2
+    oversegment(flat, seeds=seeds)  # no warning: distances divide it
+    flat[2, 39, 47] = 0.25
+    oversegment(flat, sigma=0)  # nor of a map with a single other value
 
 
 def test_everything_masked():

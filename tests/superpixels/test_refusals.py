@@ -8,6 +8,7 @@ from refusals import refuses
 
 from napari_agglo.errors import DataWarning, InvalidInput, PickIndex, SetOption
 from napari_agglo.superpixels import oversegment
+from napari_agglo.volumes import affinities
 
 MAP = np.linspace(0, 1, 12).reshape(3, 4)
 
@@ -105,7 +106,18 @@ def test_a_volume_three_voxels_wide_has_a_way_in():
 def test_a_wide_sigma_is_fine_on_a_small_image_and_across_what_is_not_smoothed():
     assert oversegment(MAP, sigma=4).max() == 1
     stack = np.zeros((2, 100, 100), np.float32)
-    assert oversegment(stack, sigma=20, spacing=(0.01, 1, 1), per_plane=True).max() == 2
+    with pytest.warns(DataWarning, match="0 everywhere"):
+        assert oversegment(stack, sigma=20, spacing=(0.01, 1, 1), per_plane=True).max() == 2
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_affinities_with_channels_last_have_a_way_in(dtype):
+    channels_last = np.zeros((20, 24, 28, 3), dtype)
+    wanted = "pass affinities(np.moveaxis(array, -1, 0)) if its channels are those of offsets"
+    with refuses("boundary", wanted):
+        oversegment(channels_last, value_range=(0, 255))
+    first = np.moveaxis(channels_last, -1, 0)
+    assert affinities(first, value_range=(0, 255)).shape == (20, 24, 28)
 
 
 def test_affinities_have_a_way_in():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from napari.layers import Labels
@@ -13,6 +14,7 @@ from napari_agglo.errors import (
     InvalidInput,
     LabelComponents,
     PickIndex,
+    ReadAffinities,
     Remedy,
     SetOption,
     alternatives,
@@ -28,6 +30,7 @@ from napari_agglo.widgets.data._layers import (
     dtype_of,
     is_rgb,
     is_turned,
+    may_have_offsets,
     placement_of,
     shape_of,
     textons_of,
@@ -253,6 +256,11 @@ def message(error: InvalidInput | DataWarning, chosen: Selection) -> str:
 def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
     if isinstance(remedy, SetOption) and (remedy.value is not None or remedy.option == argument):
         return _fix_option(remedy, chosen)
+    if isinstance(remedy, ReadAffinities):
+        rows = [row for row in chosen.rows if row.used and may_have_offsets(row.layer, None)]
+        if len(rows) == 1:
+            layer = rows[0].layer
+            return Fix(f"Read “{layer.name}” as affinities", partial(_call_affinities, layer))
     if argument not in LABELS or getattr(chosen, argument) is None:
         return None
     if isinstance(remedy, ConvertTo):
@@ -264,6 +272,11 @@ def _fix(remedy: Remedy, argument: str, chosen: Selection) -> Fix | None:
     if isinstance(remedy, PickIndex):
         return Fix("Use one plane of it", lambda: chosen.pick_plane(argument, remedy.axes))
     return None
+
+
+def _call_affinities(layer: Any) -> None:
+    """Name a layer so that it is recognised as affinities."""
+    layer.name = f"{layer.name} affinities"
 
 
 def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:

@@ -67,6 +67,16 @@ def channel_axis(layer: Any, shape: tuple[int, ...]) -> int | None:
     return None
 
 
+def may_have_offsets(layer: Any, shape: tuple[int, ...] | None) -> bool:
+    """Return whether a layer has the shape of affinities of an image of some shape, or of any."""
+    own = shape_of(layer)
+    space = len(own) - 1
+    if space < 2 or not space <= own[0] <= _MOST_CHANNELS:
+        return False
+    # Without an image, three axes may be those of a volume.
+    return own[1:] == shape if shape is not None else own[0] == space or space > 2
+
+
 def offsets_of(layer: Any) -> tuple[tuple[int, ...], ...]:
     """Return the offsets in the metadata of a layer; otherwise the nearest voxels.
 

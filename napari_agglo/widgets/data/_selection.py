@@ -41,6 +41,7 @@ from napari_agglo.widgets.data._layers import (
     dtype_of,
     is_ours,
     is_rgb,
+    may_have_offsets,
     placement_of,
     shape_of,
 )
@@ -262,6 +263,9 @@ class Selection:
         self.project.has_painted(data_of(event.source))
 
     def _on_layer(self, _: object = None) -> None:
+        image = self.image
+        if image is not None and is_affinities(image) and "image" not in self._by_hand:
+            self._guess(anew=True)  # it is called so by now, and is no picture
         self._list_rows()
         self._guess_planes(anew=self.project.graph is None)
         self._update()
@@ -304,7 +308,7 @@ class Selection:
                 continue
             axis = None if shape is None else channel_axis(layer, shape)
             parts = [None] if axis is None else [(axis, k) for k in range(shape_of(layer)[axis])]
-            if _has_offsets(layer, shape):
+            if is_affinities(layer) and may_have_offsets(layer, shape):
                 parts = [(0, ALL)]
             for channel in parts:
                 row = CueRow.of(layer, channel)
@@ -383,11 +387,3 @@ class Selection:
             self._key, self.problem = key, problem
             self.project.set_dataset(dataset, text)
         self.changed.emit()
-
-
-def _has_offsets(layer: Any, shape: tuple[int, ...] | None) -> bool:
-    """Return whether a layer is affinities by its name, and its shape of channels first."""
-    own = shape_of(layer)
-    space = len(own) - 1
-    fits = own[1:] == shape if shape is not None else own[0] == space
-    return is_affinities(layer) and space >= 2 and fits and own[0] >= space

@@ -89,6 +89,28 @@ def test_affinities_without_a_picture_and_more_channels_than_axes(viewer, step, 
     assert len(row.data.offsets) == 5
 
 
+def test_affinities_that_came_as_an_image_are_read_by_a_click(viewer, step, project):
+    array = np.full((4, 20, 24, 28), 250, np.uint8)
+    array[:, :, :, 14] = 20
+    layer = viewer.add_image(array, name="prediction")
+    step.selection.set_cue(step.selection.rows[0], used=True)
+    step.run.button.click()
+    settle(project)
+    assert project.graph is None
+    box = step.trouble
+    assert "looks like affinities" in box.message.text()
+    assert all(words in box.button.text() for words in ("“prediction”", "affinities"))
+    assert "per plane" in box.second.text()
+    box.button.click()
+    assert layer.name == "prediction affinities"
+    assert project.dataset.shape == (20, 24, 28)
+    assert all(words in step.notes.text() for words in ("recognised as affinities", "3 of 4"))
+    assert not box.isVisibleTo(step)
+    step.run.button.click()
+    settle(project)
+    assert project.graph.cue_names[0] == "affinity"
+
+
 def test_a_map_that_is_high_inside_is_inverted_and_the_user_may_object(viewer, step, project):
     viewer.add_image(np.zeros(GOLD.shape), name="raw")
     viewer.add_image(INSIDE, name="prob_interior")

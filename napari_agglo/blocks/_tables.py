@@ -88,7 +88,8 @@ def _pack(rows: NDArray[Any]) -> tuple[str, list[bytes]]:
         columns = [k for k, w in enumerate(widths) if w == width]
         if columns and rows.size:
             chosen = rows if len(columns) == rows.shape[1] else rows[:, columns]
-            narrow = np.ascontiguousarray(chosen.T.astype(np.dtype(f"<u{width}")))
+            # label images are one column of the width that they have: nothing is copied
+            narrow = np.ascontiguousarray(chosen.T.astype(f"<u{width}", copy=False))
             shuffle = blosc.SHUFFLE if width > 1 else blosc.NOSHUFFLE
             # label images are one column, and read again soon: quick rather than small
             codec, level = (b"lz4", 5) if rows.shape[1] == 1 else (b"zstd", 1)
@@ -133,13 +134,16 @@ class Table:
         """Return an array in the type and shape that it was written with."""
         described = self._arrays[name]
         out = np.empty(described["shape"], np.dtype(described["dtype"]))
-        rows = _as_rows(out)
-        for start, piece in self.pieces(name):
-            rows[start : start + len(piece)] = piece
+        for _ in self._unpacked(name, _as_rows(out)):
+            pass
         return out
 
     def pieces(self, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the rows of an array, some at a time: the first row and a 2-D array."""
+        return self._unpacked(name, None)
+
+    def _unpacked(self, name: str, out: NDArray[Any] | None) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Unpack the rows of an array piece by piece, into `out` or into arrays of their own."""
         described = self._arrays[name]
         dtype = np.dtype(described["dtype"])
         first = 0
@@ -152,7 +156,11 @@ class Table:
                     if zlib.crc32(buffer) != checksum:
                         raise DamagedTable(self.path, f"the {name} in it are damaged")
                     buffers.append(buffer)
-                yield first, _unpack(n_rows, widths, buffers, dtype)
+                rows = (
+                    np.empty((n_rows, len(widths)), dtype) if out is None else out[first:][:n_rows]
+                )
+                _unpack(widths, buffers, rows)
+                yield first, rows
                 first += n_rows
 
     def _bytes_before(self, wanted: str | None) -> int:
@@ -164,19 +172,23 @@ class Table:
         return total
 
 
-def _unpack(n_rows: int, widths: str, buffers: list[bytes], dtype: np.dtype[Any]) -> NDArray[Any]:
-    rows = np.empty((n_rows, len(widths)), dtype)
+def _unpack(widths: str, buffers: list[bytes], rows: NDArray[Any]) -> None:
+    """Write the columns of some rows, from the buffer of each width."""
     rest = iter(buffers)
     for width in _WIDTHS:
         columns = [k for k, w in enumerate(widths) if int(w) == width]
-        if columns and rows.size:
-            narrow = np.frombuffer(blosc.decompress(next(rest)), np.dtype(f"<u{width}"))
-            chosen = narrow.reshape(len(columns), n_rows).T
-            if len(columns) == rows.shape[1]:
-                rows[:] = chosen
-            else:
-                rows[:, columns] = chosen
-    return rows
+        if not columns or not rows.size:
+            continue
+        is_whole = len(widths) == 1 and width == rows.itemsize and rows.dtype.str[0] != ">"
+        if is_whole and rows.flags.c_contiguous:
+            blosc.decompress(next(rest), dest=rows.reshape(-1).view(np.uint8))
+            continue
+        narrow = np.frombuffer(blosc.decompress(next(rest)), np.dtype(f"<u{width}"))
+        chosen = narrow.reshape(len(columns), len(rows)).T
+        if len(columns) == rows.shape[1]:
+            rows[:] = chosen
+        else:
+            rows[:, columns] = chosen
 
 
 # Arrays -------------------------------------------------------------------------------------

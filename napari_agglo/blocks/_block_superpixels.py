@@ -26,8 +26,8 @@ from napari_agglo.blocks._block_grid import Grid, Slices, local
 from napari_agglo.superpixels._oversegment import (
     Recipe,
     check_values,
+    flood_block,
     least_size,
-    segment_block,
     sigmas_in_voxels,
 )
 from napari_agglo.volumes import DenseLabels, ValueGate
@@ -78,7 +78,6 @@ def cut_block(
     least = least_size(min_size, sum(connected), False)
     inside = None if mask is None else mask != 0
     not_finite = check_values(values, gate, nan, inside, tick)
-    labels = np.zeros(values.shape, np.uint32)
     # Axes of one voxel are dropped, as in `oversegment`.
     drop = tuple(a for a in range(1 if per_plane else 0, len(whole)) if whole[a] == 1)
     drop = drop[1:] if len(drop) == len(whole) else drop
@@ -90,12 +89,12 @@ def cut_block(
         [connected[axis] for axis in kept],
         least,
     )
-    n_labels = segment_block(
-        values.squeeze(drop), None if inside is None else inside.squeeze(drop), None, recipe, 1,
-        labels.squeeze(drop), tick,
-    )  # fmt: skip
+    grid, state, count = flood_block(
+        values.squeeze(drop), None if inside is None else inside.squeeze(drop), None, recipe, tick
+    )
+    labels = np.expand_dims(grid.view(state), drop)
     here = local(core, outer)
-    pieces, count = cropped_pieces(labels, n_labels, here)
+    pieces, count = cropped_pieces(labels, state[grid.front :], count, here)
     out: Arrays = {"pieces": pieces.reshape(-1), "count": np.array([count], np.int64)}
     for axis, side in enumerate(here):
         for name, at, beyond in (("low", side.start, -1), ("high", side.stop - 1, 1)):
@@ -113,14 +112,15 @@ def cut_block(
 
 
 def cropped_pieces(
-    labels: NDArray[np.uint32], n_labels: int, here: Slices
+    labels: NDArray[Any], flat: NDArray[Any], most: int, here: Slices
 ) -> tuple[NDArray[np.uint32], int]:
     """Return the connected pieces of labels within a box, 1 to n in C order, and their number.
 
-    Each label is connected in the whole array. One that does not cross a side of the box is
-    therefore one piece, and only the others are looked at voxel by voxel.
+    Each label is connected in the whole array, and at most `most`. One that does not cross a side
+    of the box is therefore one piece, and only the others are looked at voxel by voxel. `labels`
+    are a view of `flat`, whose first voxel is theirs.
     """
-    is_cut = np.zeros(n_labels + 1, np.bool_)
+    is_cut = np.zeros(most + 1, np.bool_)
     for axis, side in enumerate(here):
         for at, beyond in ((side.start, side.start - 1), (side.stop - 1, side.stop)):
             if 0 <= beyond < labels.shape[axis]:
@@ -137,7 +137,7 @@ def cropped_pieces(
     rows[1] = np.array(labels.strides) // labels.itemsize
     first = int(sum(rows[1] * [side.start for side in here]))
     known = np.zeros(len(is_cut), np.uint32)
-    count = _crop(labels.reshape(-1), first, rows, is_cut, known, pieces, parents)
+    count = _crop(flat, first, rows, is_cut, known, pieces, parents)
     _number_roots(parents[: count + 1])
     _look_up(pieces, parents, pieces)
     return pieces.reshape(shape), int(parents[: count + 1].max())
@@ -150,10 +150,10 @@ def _crop(
     """Give each voxel of a box the piece of an equal voxel before it; return how many there are.
 
     `flat` has the labels of the whole array, and `first` is the voxel of it where the box begins;
-    `rows` has the shape of the box, the strides of the array, and two rows of zeros for the place
-    in the box and the steps to the rows before it. A label that is not cut has one piece, in
-    `known`, whose zeros the caller passes. Pieces that turn out to be one are joined in `parents`,
-    a root being the first of them. Checks nothing.
+    voxels of the last axis follow one another. `rows` has the shape of the box, the strides of the
+    array, and two rows of zeros for the place in the box and the steps to the rows before it. A
+    label that is not cut has one piece, in `known`, whose zeros the caller passes. Pieces that turn
+    out to be one are joined in `parents`, a root being the first of them. Checks nothing.
     """
     shape, strides, place, steps = rows[0], rows[1], rows[2], rows[3]
     last = shape.size - 1

@@ -32,6 +32,7 @@ from napari_agglo.superpixels._flood_minima import (
 from napari_agglo.superpixels._gaussian import smooth_axis
 from napari_agglo.superpixels._watershed import (
     Array,
+    Grid,
     Tick,
     flood,
     label_minima,
@@ -170,6 +171,23 @@ def segment_block(
     The steps are smooth, seed, flood, dissolve, number. All arrays have the same shape; `out` is
     uint32 and all zeros.
     """
+    grid, state, count = flood_block(values, mask, seeds, recipe, tick)
+    n_labels = number(state, count, first, grid, tick)
+    inner = grid.view(state)
+    for start, stop in slabs(values.shape):
+        out[start:stop] = inner[start:stop]
+        tick("numbering", stop, values.shape[0])
+    return n_labels
+
+
+def flood_block(
+    values: Array, mask: Array | None, seeds: Array | None, recipe: Recipe, tick: Tick
+) -> tuple[Grid, Array, int]:
+    """Return the superpixels of one block, before they are numbered, and a bound of their labels.
+
+    They are the first steps of `segment_block`. Labels are those of seeds, some of which are gone:
+    at least 1, in the flat array of the grid.
+    """
     grid = make_grid(values.shape, recipe.connected)
     levels = np.full(grid.size, WALL, np.uint16)
     write_levels(values, recipe.limits, recipe.finite, recipe.sigmas, grid.view(levels), tick)
@@ -195,11 +213,7 @@ def segment_block(
         count = label_pieces((state < 0).astype(np.uint64), state, count, grid, tick)
     if recipe.min_size > 1:
         dissolve_small(state, levels, count, recipe.min_size, grid, tick)
-    n_labels = number(state, count, first, grid, tick)
-    for start, stop in slabs(values.shape):
-        out[start:stop] = inner[start:stop]
-        tick("numbering", stop, values.shape[0])
-    return n_labels
+    return grid, state, count
 
 
 DEFAULT_SIGMA = 0.5  # of the smallest spacing; docs/superpixels.md has the measurements

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from napari_agglo.blocks._block_superpixels import cropped_pieces
+from napari_agglo.superpixels._watershed import make_grid
 from napari_agglo.volumes import split_components
 
 
@@ -25,7 +26,11 @@ def test_pieces_in_a_box_are_its_components_in_the_order_of_their_first_voxels(i
         start = data.draw(st.integers(0, n - 1))
         box.append(slice(start, data.draw(st.integers(start + 1, n))))
     here = tuple(box)
-    pieces, count = cropped_pieces(labels, int(labels.max()), here)
+    grid = make_grid(labels.shape, [True] * labels.ndim)
+    flat = np.zeros(grid.size, np.int32)
+    view = grid.view(flat)
+    view[...] = labels
+    pieces, count = cropped_pieces(view, flat[grid.front :], int(labels.max()), here)
     expected = split_components(np.ascontiguousarray(labels[here]))
     ids, first = np.unique(expected[expected > 0], return_index=True)
     assert count == len(ids) == pieces.max()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import kernel
+from napari_agglo._numba import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.volumes._checks import check_labels
@@ -118,26 +118,15 @@ def _mode(
             z, last_z = k * window[0], min((k + 1) * window[0], depth)
             for i in range(out.shape[2]):
                 y, last_y = i * window[1], min((i + 1) * window[1], height)
-                is_whole = of_two and last_z - z == 2 and last_y - y == 2
-                for j in range(out.shape[3]):
+                whole = 0
+                if of_two and last_z - z == 2 and last_y - y == 2:
+                    whole = min(width // 2, out.shape[3])
+                    _mode_of_eights(
+                        labels[t, z, y], labels[t, z, y + 1], labels[t, z + 1, y],
+                        labels[t, z + 1, y + 1], buffer[0], out[t, k, i, :whole],
+                    )  # fmt: skip
+                for j in range(whole, out.shape[3]):
                     x, last_x = j * window[2], min((j + 1) * window[2], width)
-                    # Most windows of 2 x 2 x 2 have one id. An id that half of the pixels have is
-                    # the commonest if it is also the first, and need not be counted.
-                    if is_whole and last_x - x == 2:
-                        first = labels[t, z, y, x]
-                        others = (
-                            0  # so that numbers are added, not truth values
-                            + (labels[t, z, y, x + 1] != first)
-                            + (labels[t, z, y + 1, x] != first)
-                            + (labels[t, z, y + 1, x + 1] != first)
-                            + (labels[t, z + 1, y, x] != first)
-                            + (labels[t, z + 1, y, x + 1] != first)
-                            + (labels[t, z + 1, y + 1, x] != first)
-                            + (labels[t, z + 1, y + 1, x + 1] != first)
-                        )
-                        if others <= 4:
-                            out[t, k, i, j] = first
-                            continue
                     n = 0
                     for a in range(z, last_z):
                         for b in range(y, last_y):
@@ -156,6 +145,43 @@ def _mode(
                         if buffer[1, at] > buffer[1, best]:
                             best = at
                     out[t, k, i, j] = buffer[0, best]
+
+
+@inlined
+def _mode_of_eights(one: Any, two: Any, three: Any, four: Any, eight: Any, out: Any) -> None:
+    """Write the commonest id of each window of 2 x 2 x 2 of four rows; `eight` is a buffer.
+
+    Most windows have one id. An id that half of the pixels have is the commonest if it is also the
+    first, and need not be counted.
+    """
+    for j in range(out.size):
+        x = 2 * j
+        first = one[x]
+        others = (
+            0  # so that numbers are added, not truth values
+            + (one[x + 1] != first)
+            + (two[x] != first)
+            + (two[x + 1] != first)
+            + (three[x] != first)
+            + (three[x + 1] != first)
+            + (four[x] != first)
+            + (four[x + 1] != first)
+        )
+        if others > 4:
+            eight[0], eight[1], eight[2], eight[3] = first, one[x + 1], two[x], two[x + 1]
+            eight[4], eight[5], eight[6], eight[7] = three[x], three[x + 1], four[x], four[x + 1]
+            most = 8 - others
+            for a in range(1, 8):
+                if 8 - a <= most:
+                    break
+                # of an id that came before, fewer than were counted there
+                count = 0
+                for b in range(a, 8):
+                    count += eight[b] == eight[a]
+                if count > most:
+                    most = count
+                    first = eight[a]
+        out[j] = first
 
 
 # Arrays -------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from napari_agglo.volumes._labels import _look_up, _number_roots
 
 Arrays = dict[str, NDArray[Any]]
 _SAMPLE = 1 << 20  # voxels from which the size of superpixels is estimated
+_SLAB = 1 << 18  # voxels that are looked up at a time, which stay in the cache
 _FEW = 20  # superpixels within the sample below which those that it cuts count too
 _WIDEST = 64  # halo that is asked for
 
@@ -259,18 +260,30 @@ def dense_block(
     `ids` has the superpixel of each piece, 0 first; `above` those of the voxels next to the block
     along some axes. Voxels next to these planes only, at edges and corners, stay 0.
     """
-    present = np.zeros(max(int(part.max(initial=0)) for part in (ids, *above.values())) + 1, bool)
-    for part in (ids, *above.values()):
-        present[part] = True
-    known = np.flatnonzero(present)
-    ranks = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
+    parts = (np.zeros(1, np.uint32), ids, *above.values())
+    known = np.unique(np.concatenate([part.reshape(-1) for part in parts]))
     core = tuple(slice(n) for n in shape)
     image = np.zeros([n + (axis in above) for axis, n in enumerate(shape)], np.uint32)
-    image[core] = relabelled(pieces, ranks[ids], shape)
+    _look_up_slabs(pieces.reshape(shape), _rank(known, ids), image[core])
     for axis, face in above.items():
         plane: Any = (*core[:axis], shape[axis], *core[axis + 1 :])
-        image[plane] = ranks[face].reshape(image[plane].shape)
+        image[plane] = _rank(known, face).reshape(image[plane].shape)
     return DenseLabels(image, known.astype(np.uint64), ids.dtype)
+
+
+def _rank(known: NDArray[np.uint32], ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the place of each id among known ones, of which the block alone has any."""
+    return np.searchsorted(known, ids).astype(np.uint32)
+
+
+def _look_up_slabs(
+    pieces: NDArray[np.uint32], table: NDArray[np.uint32], out: NDArray[np.uint32]
+) -> None:
+    """Write the entries of a table for pieces to a part of an array, some planes at a time."""
+    step = max(1, _SLAB // max(1, math.prod(pieces.shape[1:])))
+    for start in range(0, len(pieces), step):
+        slab = pieces[start : start + step]
+        out[start : start + step] = relabelled(slab.reshape(-1), table, slab.shape)
 
 
 def relabelled(

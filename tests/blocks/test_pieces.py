@@ -1,6 +1,8 @@
-"""Pieces of the superpixels of a block: the connected parts of each label within a box."""
+"""Pieces of the superpixels of a block: connected parts of labels in a box, and their ids."""
 
 from __future__ import annotations
+
+import tracemalloc
 
 import numpy as np
 from examples import examples
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from napari_agglo.blocks._block_superpixels import cropped_pieces
+from napari_agglo.blocks._block_superpixels import cropped_pieces, dense_block
 from napari_agglo.superpixels._watershed import make_grid
 from napari_agglo.volumes import split_components
 
@@ -36,3 +38,17 @@ def test_pieces_in_a_box_are_its_components_in_the_order_of_their_first_voxels(i
     assert count == len(ids) == pieces.max()
     order = {0: 0} | {int(one): k for k, one in enumerate(ids[np.argsort(first)], start=1)}
     np.testing.assert_array_equal(pieces, np.vectorize(order.get)(expected))
+
+
+def test_ids_of_a_block_take_memory_by_its_superpixels_not_by_the_highest_id_of_the_volume():
+    pieces = np.array([1, 1, 2, 0, 3, 2], np.uint32)
+    ids = np.array([0, 7, 2**32 - 1, 2**31], np.uint32)  # a volume with so many superpixels
+    above = {0: np.array([2**31, 0, 5], np.uint32), 1: np.array([9, 9], np.uint32)}
+    tracemalloc.start()
+    block = dense_block(pieces, ids, (2, 3), above)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = [[7, 7, 2**32 - 1, 9], [0, 2**31, 2**32 - 1, 9], [2**31, 0, 5, 0]]
+    assert block.ids[block.image].tolist() == expected
+    assert block.ids.tolist() == [0, 5, 7, 9, 2**31, 2**32 - 1]
+    assert peak < 2**20

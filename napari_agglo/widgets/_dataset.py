@@ -20,6 +20,7 @@ from napari_agglo.volumes import (
     OrientedMap,
     Words,
     affinities,
+    convert_all,
     unit_name,
     unwrap,
 )
@@ -139,6 +140,9 @@ def length_unit(units: Any) -> str | None:
     return unit_name(names.pop()) if len(names) == 1 else None
 
 
+_APART = 0.01  # of a pixel, which is no distance
+
+
 @dataclass(frozen=True)
 class Placement:
     """The placement of data in the world, as of a napari layer, with an entry for each axis."""
@@ -164,12 +168,16 @@ class Placement:
         )
 
     def matches(self, other: Placement) -> bool:
-        """Return whether data of both lie on top of each other."""
-        return (
-            len(self.scale) == len(other.scale)
-            and np.allclose(self.scale, other.scale)
-            and np.allclose(self.translate, other.translate)
-        )
+        """Return whether data of both lie on top of each other, as napari draws them."""
+        if len(self.scale) != len(other.scale):
+            return False
+        scale, translate = other.scale, other.translate
+        unit, others = length_unit(self.units), length_unit(other.units)
+        if unit is not None and others is not None:
+            scale, translate = (convert_all(one, others, unit) for one in (scale, translate))
+        apart = np.abs(np.subtract(self.translate, translate))
+        is_near = apart <= _APART * np.abs(self.scale)
+        return bool(np.allclose(self.scale, scale, atol=0) and is_near.all())
 
     def keywords(self) -> dict[str, Any]:
         """Return the keyword arguments of a layer."""

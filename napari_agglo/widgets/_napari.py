@@ -28,6 +28,19 @@ def role_of(layer: Any) -> tuple[str, str]:
     return kind, name
 
 
+_SAMPLE = "napari_agglo_sample"  # in the metadata of the layers of an embedded sample
+
+
+def sample_mark(name: str) -> dict[str, str]:
+    """Return the metadata of a layer of an embedded sample."""
+    return {_SAMPLE: name}
+
+
+def is_of_sample(layer: Any) -> bool:
+    """Return whether a layer is of an embedded sample."""
+    return _SAMPLE in layer.metadata
+
+
 # Settings of the plugin as in the manifest; napari has them from 0.9 on.
 DEFAULTS: dict[tuple[str, str], Any] = {
     ("sessions", "folder"): "~/napari-agglo",

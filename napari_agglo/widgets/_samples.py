@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo.samples import Sample, sample
 from napari_agglo.widgets._jobs import when_imported
-from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._napari import role, sample_mark
 from napari_agglo.widgets._qt import per_viewer
 
 if TYPE_CHECKING:
@@ -44,7 +44,13 @@ def layers_of(drawn: Sample) -> list[LayerData]:
     """Return the layers of a sample: the visible image, its cues and gold hidden above it."""
     ndim = drawn.gold.ndim
     place: dict[str, Any] = {"scale": drawn.spacing, "units": ("um",) * ndim}
-    image = {"name": f"{drawn.name} image", "colormap": "gray", "metadata": role("image"), **place}
+    mark = sample_mark(drawn.name)
+    image = {
+        "name": f"{drawn.name} image",
+        "colormap": "gray",
+        "metadata": role("image") | mark,
+        **place,
+    }
     layers: list[LayerData] = [(drawn.image, image, "image")]
     for k, (name, cue) in enumerate(drawn.cues.items()):
         hidden = {
@@ -53,14 +59,14 @@ def layers_of(drawn: Sample) -> list[LayerData]:
             "contrast_limits": (0.0, 1.0),
             "blending": "additive",
             "visible": False,
-            "metadata": role("cue", name),
+            "metadata": role("cue", name) | mark,
         }
         layers.append((cue, {**hidden, **place}, "image"))
     gold = {
         "name": f"{drawn.name} gold",
         "opacity": 0.5,
         "visible": False,
-        "metadata": role("gold"),
+        "metadata": role("gold") | mark,
     }
     layers.append((drawn.gold, {**gold, **place}, "labels"))
     return layers

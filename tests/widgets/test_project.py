@@ -163,5 +163,12 @@ def test_placements_match_where_pixels_lie_on_top_of_each_other(dataset, dataset
     assert one.matches(same)
     assert not one.matches(replace(one, translate=(0.0, 2.0)))
     assert not one.matches(replace(one, scale=(1.0, 0.6)))
+    far = replace(one, scale=(2e-9, 2e-9), units=("meter",) * 2, translate=(0.0, 0.0))
+    assert not far.matches(replace(far, scale=(4e-9, 4e-9)))
+    near = replace(far, scale=(2.0, 2.0), units=("nanometer",) * 2)
+    assert far.matches(near)
+    assert near.matches(far)
+    assert not near.matches(replace(near, units=("micrometer",) * 2)), "of one number, not one size"
+    assert near.matches(replace(near, units=("pixel",) * 2)), "the size is not known"
     assert not one.matches(dataset3d.placement)
     assert one.to_world((2, 4)) == (2.0, 5.0)

@@ -218,6 +218,8 @@ class Selection:
         for layer in [*used, *(getattr(self, role) for role in ROLES)]:
             if layer is not None and layer.ndim == len(placement.scale):
                 layer.scale, layer.translate = placement.scale, placement.translate
+                if placement.units is not None:
+                    layer.units = placement.units
 
     def refuse(self, error: InvalidInput) -> None:
         """Show the error of a build, until the choice changes."""

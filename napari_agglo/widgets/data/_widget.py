@@ -39,6 +39,7 @@ from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
+from napari_agglo.widgets.data._layer_units import UnitsBox
 from napari_agglo.widgets.data._layers import (
     CONVERT,
     DIRECTIONS,
@@ -468,6 +469,7 @@ class DataWidget(StepWidget):
         self.paint = PaintPanel(self.viewer)
         self.superpixels = SuperpixelPart(self.viewer, selection)
         self.trouble = RemedyBox("trouble", selection, lambda: selection.problem)
+        self.units = UnitsBox(self.viewer, selection)
         self.doubt = RemedyBox("doubt", selection, selection.doubt, selection.dismiss_doubt)
         self.run = RunRow(
             self.project,
@@ -490,7 +492,7 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(self.trouble, FailureLine(self.project, CONVERT))
+        self.add(self.trouble, FailureLine(self.project, CONVERT), self.units)
         self.add(self.roles, self.people, self.cues, self.offsets, self.notes)
         self.add(self.make, self.paint, self.superpixels, self.run)
         self.add(self.counts, self.doubt, self.more)
@@ -546,9 +548,9 @@ class DataWidget(StepWidget):
         self.training.follow()
 
     def _follow(self) -> None:
-        for part in (self.trouble, self.doubt, self.roles, self.people, self.cues, self.offsets,
-                     self.make, self.paint, self.superpixels, self.start_from, self.options,
-                     self.training):  # fmt: skip
+        for part in (self.trouble, self.units, self.doubt, self.roles, self.people, self.cues,
+                     self.offsets, self.make, self.paint, self.superpixels, self.start_from,
+                     self.options, self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))
         notes = " ".join(self.selection.notes)

@@ -5,8 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
+import numpy as np
 import zarr
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import napari_agglo as agglo
 from napari_agglo import blocks
@@ -75,3 +81,65 @@ def copied(where, folder):
     """Copy a results folder; return the copy."""
     shutil.copytree(where, folder)
     return folder
+
+
+TABLES = ("ids", "edges", "regions", "boundaries", "boxes")
+MERGES = ("winners", "losers", "priorities")
+
+
+@contextmanager
+def stored(**arrays):
+    """Write arrays to Zarr and give their folder."""
+    where = Path(tempfile.mkdtemp())
+    try:
+        for name, array in arrays.items():
+            zarr.create_array(
+                str(where / f"{name}.zarr"),
+                data=array,
+                chunks=tuple(max(1, (n + 1) // 2) for n in array.shape),
+            )
+        yield where
+    finally:
+        shutil.rmtree(where)
+
+
+@st.composite
+def volumes(draw):
+    """Give a label image, two cues, and the sides of a block, of two to four axes."""
+    shape = draw(hnp.array_shapes(min_dims=2, max_dims=4, min_side=1, max_side=6))
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    n = draw(st.integers(1, 12))
+    ids = rng.choice(2**53, n + 1, replace=False).astype(np.uint64)
+    ids[0] = 0
+    labels = ids[rng.integers(0, n + 1, shape)]
+    levels = draw(st.sampled_from([2, 256]))  # two levels make many ties
+    cues = [rng.integers(0, levels, shape).astype(np.uint8) * (255 // (levels - 1)) for _ in "ab"]
+    block = tuple(draw(st.integers(1, side)) for side in shape)
+    return labels, dict(zip(("boundary", "other"), cues, strict=True)), block
+
+
+def check_exact(volume, dams, statistics, **options):
+    """Run blocks, with options of `run`, and check that all is as on the whole volume."""
+    labels, cues, block = volume
+    graph = agglo.region_graph(
+        labels, cues, ranges=(0, 255), dams=dams, statistics=statistics, bins=7, keep_cues=False
+    )
+    tree = agglo.agglomerate(graph)
+    with stored(labels=labels, **cues) as where:
+        blocks.plan(
+            where / "result",
+            {name: str(where / f"{name}.zarr") for name in cues},
+            superpixels=str(where / "labels.zarr"),
+            ranges=(0, 255), dams=dams, statistics=statistics, bins=7, block=block, threshold=0.4,
+        )  # fmt: skip
+        assert blocks.run(where / "result", **options).is_complete
+        result = blocks.open(where / "result")
+        for name in TABLES:
+            assert np.array_equal(getattr(result.graph, name), getattr(graph, name)), name
+        for name in MERGES:
+            assert np.array_equal(getattr(result.tree, name), getattr(tree, name)), name
+        written = result.labels[0][...]
+        assert written.dtype == labels.dtype
+        assert np.array_equal(written, tree.segment(0.4))
+        assert np.array_equal(np.asarray(result.graph.superpixels.image), graph.superpixels.image)

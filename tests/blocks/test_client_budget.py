@@ -1,4 +1,4 @@
-"""Memory budget of a run with a dask.distributed client, and the progress of a run."""
+"""Runs with a dask.distributed client: budget, results, a killed worker; progress of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import zarr
-from block_runs import content, finished
+from block_runs import check_exact, content, finished, volumes
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refuses
 
 import napari_agglo as agglo
@@ -164,6 +167,12 @@ def test_a_run_with_a_client_keeps_the_budget(cluster, place, alone, monkeypatch
         assert len(times) == 12
         assert at_a_time(times) == 1
     assert content(place / "result") == content(alone)
+
+
+@given(volumes(), st.booleans(), st.sampled_from(["all", "mean"]))
+@examples(8, few=2, deadline=None)
+def test_worker_processes_give_what_the_whole_gives(cluster, volume, dams, statistics):
+    check_exact(volume, dams, statistics, client=cluster)
 
 
 def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):

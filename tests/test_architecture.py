@@ -268,7 +268,8 @@ PRIVATE_IMPORTS = {
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
-        blocks/conftest.py blocks/test_client_budget.py blocks/test_reduction.py
+        blocks/conftest.py blocks/test_client_budget.py blocks/test_inputs_and_outputs.py
+        blocks/test_reduction.py
         cli/test_blocks_command.py evaluate/test_vi_by_merge.py graph/test_region_graph.py
         learning/test_learning.py pixels/test_pixel_classifier.py superpixels/test_oversegment.py
         volumes/test_contingency.py volumes/test_cues.py

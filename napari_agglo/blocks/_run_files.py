@@ -96,6 +96,25 @@ class Absent:
             self.counts[name] = self.counts.get(name, 0) + number
 
 
+@dataclass(frozen=True)
+class CountedImage:
+    """An image whose absent chunks are counted as its parts are read."""
+
+    data: OnDisk
+    name: str
+    absent: Absent
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Voxels along each axis."""
+        return self.data.shape
+
+    def __getitem__(self, index: Slices) -> NDArray[Any]:
+        values = self.data[index]
+        self.absent.add(self.name, self.data, index, values)
+        return values
+
+
 class Redo(Exception):
     """A result that a task reads is missing or damaged: these tasks must be done again first."""
 

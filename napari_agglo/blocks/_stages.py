@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ from napari_agglo.blocks._run_files import (
     PRECOMPUTED,
     SUPERPIXELS,
     Absent,
+    CountedImage,
     Job,
     Notes,
     Redo,
@@ -76,6 +77,10 @@ from napari_agglo.volumes import (
     plan_image,
 )
 from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes._on_disk import OnDisk
+
+if TYPE_CHECKING:
+    from napari_agglo.pixels._pixel_image import PixelImage
 
 Result = TypeVar("Result")
 
@@ -85,7 +90,7 @@ Result = TypeVar("Result")
 def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     """Write the probabilities of all classes as 16 bits: the watershed needs more than 8."""
     from napari_agglo.pixels import load_pixel_classifier
-    from napari_agglo.pixels._pixel_image import Box
+    from napari_agglo.pixels._pixel_image import Box, PixelImage
     from napari_agglo.pixels._pixel_image import blocks as parts_of
     from napari_agglo.pixels._predict import predict_box
 
@@ -93,8 +98,9 @@ def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     assert plan.image is not None
     classifier = load_pixel_classifier(job.folder / CLASSIFIER)
     with keep_warnings():  # which the plan has told once, not each block
-        image = classifier.check_image(plan.image.open(), plan.spacing)
+        image = PixelImage.of(plan.image.open(), plan.spacing)  # which the plan has checked
     slices = job.grid.slices(index)
+    absent: dict[str, int] = {}
     extra = 3 - plan.ndim
     first = (0,) * extra + tuple(s.start for s in slices)
     sides = (1,) * extra + lengths(slices)
@@ -105,14 +111,25 @@ def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
                 tuple(a + f for a, f in zip(ends, first, strict=True))
                 for ends in (part.start, part.stop)
             )
+            box = Box(start, stop)
+            counted = _counted(image, Absent(box.index[extra:], absent))
             values = predict_box(
-                image, Box(start, stop), classifier.bank, classifier.forest,
-                len(plan.predicted), pool, progress,
+                counted, box, classifier.bank, classifier.forest, len(plan.predicted), pool,
+                progress,
             )  # fmt: skip
             out[(slice(None), *part.index)] = np.rint(values * np.float32(65535))
     for name, values in zip(plan.predicted, out, strict=True):
         write_block(job.store(f"cue_{name}.ome.zarr"), 0, slices, values.reshape(lengths(slices)))
-    return {}
+    return {"absent": absent}
+
+
+def _counted(image: PixelImage, absent: Absent) -> PixelImage:
+    """Return an image whose absent chunks are counted as it is read."""
+    picture = image.picture
+    if not isinstance(picture.data, OnDisk):
+        return image
+    counted = CountedImage(picture.data, "image", absent)
+    return replace(image, picture=replace(picture, data=counted))
 
 
 def _cut(job: Job, index: int, progress: ProgressCallback | None) -> Notes:

@@ -177,6 +177,29 @@ def test_inputs_of_other_formats_and_absent_chunks(tmp_path, boundary, expected,
             blocks.run(tmp_path / "lost-False" / "result")
 
 
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize("block", [(80, 100), (33, 41)])
+def test_absent_chunks_of_an_image_are_counted_once(
+    tmp_path, monkeypatch, undisturbed, block, remote
+):
+    # Parts of a block are filtered one after the other, each with the voxels around it.
+    monkeypatch.setattr("napari_agglo.pixels._pixel_image._BLOCKS", {2: (4, 30, 40)})
+    image = zarr.open_array(str(undisturbed.where / "image.zarr"))[...]
+    path = tmp_path / "image.zarr"
+    zarr.create_array(str(path), data=image, chunks=(20, 25))
+    for row, column in [(0, 0), (1, 2), (3, 3)]:
+        (path / "c" / str(row) / str(column)).unlink()
+    source = str(path)
+    if remote:
+        source = f"memory://{tmp_path.name}/image.zarr"
+        copy_to_memory(path, source)
+    classifier = str(undisturbed.where / "classifier.npz")
+    blocks.plan(tmp_path / "result", image=source, classifier=classifier, block=block)
+    run = blocks.run(tmp_path / "result", stage="predict")
+    assert run.absent == {"image": 3}
+    assert blocks.status(tmp_path / "result").absent == run.absent
+
+
 def test_labels_in_all_formats(tmp_path, boundary):
     big = np.pad(boundary, ((0, 380), (0, 310)), mode="reflect")
     zarr.create_array(str(tmp_path / "b.zarr"), data=big, chunks=(100, 100))

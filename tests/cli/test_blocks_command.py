@@ -7,11 +7,25 @@ import json
 import numpy as np
 import pytest
 import tifffile
+import zarr
 
 import napari_agglo as agglo
 from napari_agglo import blocks
 
 pytestmark = pytest.mark.compiled
+
+
+def test_absent_chunks_are_named(run, tmp_path):
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:100, :120]
+    zarr.create_array(str(tmp_path / "b.zarr"), data=boundary, chunks=(50, 60))
+    (tmp_path / "b.zarr" / "c" / "1" / "1").unlink()
+    words = ("blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.zarr", "--block", "100")
+    assert run(*words)[0] == 0
+    for action in ("run", "status"):
+        status, out, err = run("blocks", action, tmp_path / "r", "--json")
+        assert status == 0
+        assert json.loads(out)["absent"] == {"cues['boundary']": 1}
+        assert "1 chunk of cues['boundary']" in err
 
 
 def test_the_story_of_a_run(run, refused, tmp_path):

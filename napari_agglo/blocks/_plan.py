@@ -8,11 +8,13 @@ unchanged.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,9 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout
 from napari_agglo.volumes import OmeImage, Volume, open_volume, plan_image
 from napari_agglo.volumes import _atomic as files
-from napari_agglo.volumes._store_location import Place, is_url, split_url
+from napari_agglo.volumes._on_disk import OnDisk
+from napari_agglo.volumes._open import split_source
+from napari_agglo.volumes._store_location import Place
 
 PLAN = "plan.json"
 _FORMAT = "napari-agglo blocks 1"
@@ -66,7 +70,10 @@ class Source:
     def check(self, name: str) -> None:
         """Refuse an input that is no longer the one of the plan."""
         now = Source.of(self.path, name)
-        if now != self:
+        known = now.fingerprint
+        if known.startswith(_SECOND) and not self.fingerprint.startswith(_SECOND):
+            known = _first_fingerprint(self.path, now.open())
+        if replace(now, fingerprint=known) != self:
             raise InvalidInput(
                 f"`{name}` ({self.path}) has changed since the plan was made, and finished blocks "
                 "would no longer match",
@@ -78,24 +85,59 @@ class Source:
 def _fingerprint(text: str, volume: Volume) -> str:
     """Return a checksum of names, sizes and times of the files of an input, not of their bytes."""
     digest = hashlib.sha256(repr((volume.shape, volume.dtype.str)).encode())
-    place = text
-    while place and not os.path.exists(place) and ":" in place and "://" not in place:
-        place = place.rpartition(":")[0]
-    if os.path.isdir(place):
+    path, _ = split_source(text)
+    if isinstance(path, Place):  # whose files cannot be listed: some chunks stand for all
+        for name in _METADATA:
+            digest.update(path.read(name) or b"")
+        digest.update(path.stamp().encode())
+        for place, name in _some_chunks(volume.data):
+            digest.update(place.stamp(name).encode())
+        return _SECOND + digest.hexdigest()[:32]
+    if path.is_dir():
         count = size = latest = 0
-        for folder, _, names in os.walk(place):
+        for folder, _, names in os.walk(path):
             for name in names:
                 state = os.stat(os.path.join(folder, name))
                 count, size = count + 1, size + state.st_size
                 latest = max(latest, state.st_mtime_ns)
         digest.update(repr((count, size, latest)).encode())
-    elif is_url(text):  # whose files cannot be listed: what describes the array stands for them
-        root = Place(split_url(text)[0])
-        for name in ("zarr.json", ".zarray", ".zattrs", "attributes.json", "info"):
-            digest.update(root.read(name) or b"")
-    elif os.path.isfile(place):
-        state = os.stat(place)
+    elif path.is_file():
+        state = path.stat()
         digest.update(repr((state.st_size, state.st_mtime_ns)).encode())
+    else:  # a pattern
+        for file in sorted(glob.glob(str(path))):
+            state = os.stat(file)
+            digest.update(repr((file, state.st_size, state.st_mtime_ns)).encode())
+        return _SECOND + digest.hexdigest()[:32]
+    return digest.hexdigest()[:32]
+
+
+_SECOND = "2-"  # begins the fingerprints of URLs and patterns that know more than the first did
+_METADATA = ("zarr.json", ".zarray", ".zattrs", "attributes.json", "info")
+_CHUNKS = 16  # of an input at a URL, which the fingerprint asks the server for
+
+
+def _some_chunks(data: Any) -> list[tuple[Place, str]]:
+    """Return the files of some chunks of an array, spread over all of it."""
+    if not isinstance(data, OnDisk) or not data.chunks or not data.size:
+        return []
+    counts = [-(-n // side) for n, side in zip(data.shape, data.chunks, strict=True)]
+    total = math.prod(counts)
+    found: list[tuple[Place, str]] = []
+    for k in range(min(_CHUNKS, total)):
+        place = np.unravel_index(k * (total - 1) // max(1, min(_CHUNKS, total) - 1), counts)
+        corner = [int(at) * side for at, side in zip(place, data.chunks, strict=True)]
+        found += data.files(tuple(slice(a, a + 1) for a in corner))
+    return found
+
+
+def _first_fingerprint(text: str, volume: Volume) -> str:
+    """Return the fingerprint of a URL or a pattern as plans of earlier versions have it."""
+    digest = hashlib.sha256(repr((volume.shape, volume.dtype.str)).encode())
+    path, _ = split_source(text)
+    if isinstance(path, Place):
+        for name in _METADATA:
+            digest.update(path.read(name) or b"")
     return digest.hexdigest()[:32]
 
 

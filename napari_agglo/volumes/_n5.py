@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, chunks_of, reading
 from napari_agglo.volumes._open import arrange, split_picks
 from napari_agglo.volumes._store_location import Place
 from napari_agglo.volumes._units import MICROMETRE, to_micrometres, unit_name
@@ -151,6 +151,10 @@ class _Blocks:
             return absent_chunks(
                 index, self.block, lambda at: self.place.has(_file(at)), suspects, 0
             )
+
+    def files(self, index: Index) -> list[tuple[Place, str]]:
+        """Return the files of blocks."""
+        return [(self.place, _file(at)) for at in chunks_of(index, self.block)]
 
     def _fill(self, out: NDArray[Any], spans: list[range]) -> None:
         grids = [

@@ -56,6 +56,14 @@ class OnDisk:
         count = getattr(self._read, "absent", None)
         return 0 if count is None else int(count(_normalise_index(index, self.shape)[0], values))
 
+    def files(self, index: Any) -> list[Any]:
+        """Return the files of the chunks that a part lies in: folder and name of each.
+
+        None where a format has no chunks.
+        """
+        listed = getattr(self._read, "files", None)
+        return [] if listed is None else list(listed(_normalise_index(index, self.shape)[0]))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         require_memory(self, "array")
         array = self[...]
@@ -110,6 +118,10 @@ class _ReadPicked:
         """Return the chunks that are not there."""
         return int(self.data.absent(self._inner(index), values))
 
+    def files(self, index: Index) -> Any:
+        """Return the files of chunks."""
+        return self.data.files(self._inner(index))
+
     def _inner(self, index: Index) -> Index:
         inner: dict[int, int | slice] = dict(zip(self.kept, index, strict=True))
         inner.update(self.fixed)
@@ -129,6 +141,10 @@ class _ReadCropped:
     def absent(self, index: Index, values: Any) -> int:
         """Return the chunks that are not there."""
         return int(self.data.absent(self._inner(index), values))
+
+    def files(self, index: Index) -> Any:
+        """Return the files of chunks."""
+        return self.data.files(self._inner(index))
 
     def _inner(self, index: Index) -> Index:
         return tuple(
@@ -170,6 +186,10 @@ class _ReadMoved:
         """Return the chunks that are not there; all are asked for, as values are in other order."""
         return int(self.data.absent(self._inner(index)))
 
+    def files(self, index: Index) -> Any:
+        """Return the files of chunks."""
+        return self.data.files(self._inner(index))
+
     def _inner(self, index: Index) -> Index:
         return (*index[1 : self.axis + 1], index[0], *index[self.axis + 1 :])
 
@@ -185,16 +205,10 @@ def absent_chunks(
 
     With `suspects`, the values of that part, a chunk with any other value than `fill` is there.
     """
-    spans = [
-        range(one.start, one.stop) if isinstance(one, slice) else range(one, one + 1)
-        for one in index
-    ]
-    if any(len(span) == 0 for span in spans):
-        return 0
+    spans = _spans(index)
     known = None if suspects is None else suspects.reshape([len(span) for span in spans])
-    cells = (range(span[0] // c, span[-1] // c + 1) for span, c in zip(spans, sides, strict=True))
     absent = 0
-    for place in itertools.product(*cells):
+    for place in chunks_of(index, sides):
         if known is not None:
             here = known[
                 tuple(
@@ -206,6 +220,22 @@ def absent_chunks(
                 continue
         absent += not has(place)
     return absent
+
+
+def chunks_of(index: Index, sides: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield the places of the chunks that an index touches."""
+    spans = _spans(index)
+    if all(len(span) for span in spans):
+        yield from itertools.product(
+            *(range(s[0] // c, s[-1] // c + 1) for s, c in zip(spans, sides, strict=True))
+        )
+
+
+def _spans(index: Index) -> list[range]:
+    return [
+        range(one.start, one.stop) if isinstance(one, slice) else range(one, one + 1)
+        for one in index
+    ]
 
 
 def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[slice, ...]]:

@@ -25,7 +25,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._label_pyramid import coarse_part, downsample_labels
 from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._ome_zarr import OmeImage, plan_image
-from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, pick, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, chunks_of, pick, reading
 from napari_agglo.volumes._open import LEVEL_0, arrange, origin_of, split_picks
 from napari_agglo.volumes._store_location import Place
 from napari_agglo.volumes._units import MICROMETRE, convert, convert_all
@@ -171,13 +171,21 @@ class _Chunks:
         suspects = values if self.place.is_remote else None
 
         def has(at: tuple[int, ...]) -> bool:
-            begin = [k * c for k, c in zip(at[1:], self.chunk, strict=True)]
-            end = [min(b + c, n) for b, c, n in zip(begin, self.chunk, self.shape, strict=True)]
-            name = self._name(begin, end)
+            name = self._file(at)
             return self.place.has(name, *(() if self.place.is_remote else (f"{name}.gz",)))
 
         with reading(self.place, "a precomputed volume"):
             return absent_chunks(index, (self.channels, *self.chunk), has, suspects, 0)
+
+    def files(self, index: Index) -> list[tuple[Place, str]]:
+        """Return the files of chunks; those on disk may have the suffix ``.gz``."""
+        places = chunks_of(index, (self.channels, *self.chunk))
+        return [(self.place, self._file(at)) for at in places]
+
+    def _file(self, at: tuple[int, ...]) -> str:
+        begin = [k * c for k, c in zip(at[1:], self.chunk, strict=True)]
+        end = [min(b + c, n) for b, c, n in zip(begin, self.chunk, self.shape, strict=True)]
+        return self._name(begin, end)
 
     def _name(self, begin: list[int], end: list[int]) -> str:
         return chunk_name(

@@ -25,6 +25,10 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # the package that fsspec needs for a protocol, beside those of the extra "remote"
 _PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs", "sftp": "paramiko"}
 
+# what servers tell of a file, by protocol
+_CHECKSUMS = ("etag", "content-md5", "md5hash", "crc32c", "digest", "versionid", "generation")
+_TIMES = ("last-modified", "lastmodified", "mtime", "updated", "created")
+
 
 def is_url(text: str) -> bool:
     """Return whether a text is a URL.
@@ -88,6 +92,24 @@ class Place:
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
                 return None
 
+    def stamp(self, name: str = "") -> str:
+        """Return what a server tells of a file that changes with its content; "" if there is none.
+
+        That is its checksum, or else its time, and its size.
+        """
+        with remote(str(self)):
+            system, path = _file_system(f"{self}/{name}" if name else str(self))
+            try:
+                told = system.info(path)
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
+                return ""
+        known = {str(key).lower().replace("_", "-"): value for key, value in told.items()}
+        for names in (_CHECKSUMS, _TIMES):
+            found = [str(known[one]).removeprefix("W/") for one in names if known.get(one)]
+            if found:
+                return repr((known.get("size"), *found))
+        return repr(known.get("size"))
+
     def has(self, *names: str) -> bool:
         """Return whether this folder has a file of one of these names."""
         if not self.is_remote:
@@ -127,8 +149,12 @@ def split_url(text: str) -> tuple[str, str | None]:
 
 
 def fetch(url: str) -> Path:
-    """Copy a file at a URL to a temporary folder, and return the path of the copy."""
-    target = _cache() / f"{abs(hash(url)):x}" / posixpath.basename(url.rstrip("/"))
+    """Copy a file at a URL to a temporary folder, and return the path of the copy.
+
+    One that has changed since is copied again.
+    """
+    state = Place(url).stamp()
+    target = _cache() / f"{abs(hash((url, state))):x}" / posixpath.basename(url.rstrip("/"))
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with remote(url):

@@ -15,7 +15,7 @@ import zarr
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._ome_zarr import OmeImage, has_image, ome_attributes, read_image
-from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, reading
+from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, chunks_of, reading
 from napari_agglo.volumes._open import (
     LEVEL_0,
     arrange,
@@ -170,6 +170,11 @@ class _Read:
             return absent_chunks(
                 index, _chunks(self.array), has, suspects, 0 if fill is None else fill
             )
+
+    def files(self, index: Index) -> list[tuple[Place, str]]:
+        """Return the files of chunks."""
+        key, place = self.array.metadata.encode_chunk_key, Place(self.place)
+        return [(place, key(at)) for at in chunks_of(index, _chunks(self.array))]
 
 
 def _chunks(array: Any) -> tuple[int, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import pkgutil
 import shutil
 
+import imageio.v3 as imageio
 import numpy as np
 import pytest
 import zarr
@@ -207,6 +209,32 @@ def test_a_changed_input_is_refused(place, boundary):
         blocks.run(place / "result")
     blocks.plan(place / "result", str(place / "boundary.zarr"), block=(60, 50))
     assert blocks.run(place / "result").done["cut"] == 12
+
+
+def test_a_changed_file_of_a_pattern_is_refused(tmp_path):
+    levels = np.random.default_rng(0).integers(0, 256, (5, 20, 30)).astype(np.uint8)
+    for k, plane in enumerate(levels):
+        imageio.imwrite(tmp_path / f"plane{k}.png", plane)
+    pattern = str(tmp_path / "plane*.png")
+    blocks.plan(tmp_path / "r", pattern, ranges=(0, 255), block=(3, 20, 30))
+    blocks.run(tmp_path / "r")
+    assert blocks.run(tmp_path / "r").done == {}
+    imageio.imwrite(tmp_path / "plane2.png", levels[2, ::-1])
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(tmp_path / "r")
+
+
+def test_a_plan_of_an_earlier_version_knows_its_inputs(tmp_path):
+    """The fingerprints of patterns and URLs were of shape and metadata alone."""
+    plane = np.random.default_rng(0).integers(0, 256, (20, 30)).astype(np.uint8)
+    imageio.imwrite(tmp_path / "plane0.png", plane)
+    plan = blocks.plan(tmp_path / "r", str(tmp_path / "*.png"), ranges=(0, 255))
+    known = hashlib.sha256(repr(((1, 20, 30), "|u1")).encode()).hexdigest()[:32]
+    text = (tmp_path / "r" / "plan.json").read_text()
+    (tmp_path / "r" / "plan.json").write_text(
+        text.replace(plan.cues["boundary"].fingerprint, known)
+    )
+    assert blocks.run(tmp_path / "r").is_complete
 
 
 def test_two_runs_into_one_folder_are_refused(place):

@@ -1,0 +1,164 @@
+"""Inputs at s3:// and https://, from servers on this machine, and what is noticed of them."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import shutil
+import ssl
+import subprocess
+import threading
+from email.utils import formatdate
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import fsspec
+import numpy as np
+import pytest
+import tifffile
+import zarr
+from refusals import refuses
+
+import napari_agglo as agglo
+from napari_agglo import blocks
+from napari_agglo.volumes import open_volume
+
+
+class Objects(http.server.BaseHTTPRequestHandler):
+    """Files of a folder as objects of S3, of which a client reads, asks and lists some."""
+
+    protocol_version = "HTTP/1.1"
+    root = None  # of a subclass
+
+    def do_GET(self):
+        parts = urlsplit(self.path)
+        path = self.root / unquote(parts.path).strip("/")
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if "list-type" in query:
+            return self._send(200, self._listing(path, query.get("prefix", "")))
+        if not path.is_file():
+            return self._send(404, b"<Error><Code>NoSuchKey</Code></Error>")
+        data = path.read_bytes()
+        status = 200
+        if given := self.headers.get("Range"):
+            first, _, last = given.removeprefix("bytes=").partition("-")
+            data, status = data[int(first) : int(last or len(data)) + 1], 206
+        tag = hashlib.md5(path.read_bytes()).hexdigest()
+        time = formatdate(path.stat().st_mtime, usegmt=True)
+        return self._send(status, data, {"ETag": f'"{tag}"', "Last-Modified": time})
+
+    do_HEAD = do_GET
+
+    def _listing(self, bucket, prefix):
+        keys = (path.relative_to(bucket).as_posix() for path in bucket.rglob("*") if path.is_file())
+        found = "".join(
+            f"<Contents><Key>{key}</Key><Size>1</Size></Contents>"
+            for key in sorted(keys)
+            if key.startswith(prefix)
+        )
+        return f"<ListBucketResult>{found}</ListBucketResult>".encode()
+
+    def _send(self, status, data, headers=None):
+        self.send_response(status)
+        for name, value in {"Content-Length": len(data), **(headers or {})}.items():
+            self.send_header(name, str(value))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Serve a folder; give a server that has not begun."""
+    handler = type("Here", (Objects,), {"root": tmp_path / "served"})
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    yield made, thread
+    made.shutdown()
+    made.server_close()
+
+
+@pytest.fixture
+def s3(server, monkeypatch):
+    """Give the address of a bucket, as `FSSPEC_S3_ENDPOINT_URL` and `FSSPEC_S3_ANON` set it."""
+    pytest.importorskip("s3fs")
+    made, thread = server
+    thread.start()
+    endpoint = f"http://127.0.0.1:{made.server_address[1]}"
+    monkeypatch.setitem(fsspec.config.conf, "s3", {"endpoint_url": endpoint, "anon": True})
+    return "s3://bucket"
+
+
+@pytest.fixture
+def https(server, tmp_path):
+    """Give the address of a server that has a certificate of its own."""
+    from aiohttp import connector
+
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key),
+         "-out", str(certificate)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    made, thread = server
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    made.socket = context.wrap_socket(made.socket, server_side=True)
+    thread.start()
+    url = f"https://127.0.0.1:{made.server_address[1]}/bucket"
+    with refuses("source") as refused:  # nobody has vouched for the server
+        open_volume(f"{url}/b.zarr")
+    assert "certificate" in str(refused.value).lower()
+    connector._SSL_CONTEXT_VERIFIED.load_verify_locations(str(certificate))
+    return url
+
+
+@pytest.fixture
+def bucket(tmp_path):
+    """Give the folder that is served, with a boundary map in chunks, one of which is absent."""
+    folder = tmp_path / "served" / "bucket"
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:80, :100]
+    zarr.create_array(str(folder / "b.zarr"), data=boundary, chunks=(20, 25))
+    (folder / "b.zarr" / "c" / "3" / "3").unlink()
+    tifffile.imwrite(folder / "mask.tif", np.ones(boundary.shape, np.uint8))
+    return folder
+
+
+@pytest.mark.parametrize("protocol", ["s3", "https"])
+def test_a_run_of_inputs_at_a_url(request, bucket, tmp_path, protocol):
+    url = request.getfixturevalue(protocol)
+    for place, folder in ((url, "remote"), (str(bucket), "local")):
+        blocks.plan(tmp_path / folder, f"{place}/b.zarr", mask=f"{place}/mask.tif", block=(40, 50))
+        run = blocks.run(tmp_path / folder)
+        assert run.is_complete
+        assert run.absent == {"cues['boundary']": 1}
+    remote, local = (blocks.open(tmp_path / name).labels[0][...] for name in ("remote", "local"))
+    assert len(np.unique(local)) > 10, "test invalid"
+    assert np.array_equal(remote, local)
+    check_changes_are_noticed(url, bucket, tmp_path / "remote")
+
+
+def check_changes_are_noticed(url, bucket, folder):
+    """Change a chunk, or a file, of the same size, and the input is refused until planned again."""
+    assert blocks.run(folder).done == {}
+    chunk = bucket / "b.zarr" / "c" / "0" / "0"
+    chunk.write_bytes((bucket / "b.zarr" / "c" / "0" / "1").read_bytes())
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(folder)
+    blocks.plan(folder, f"{url}/b.zarr", mask=f"{url}/mask.tif", block=(40, 50))
+    assert blocks.run(folder).done["cut"] == 4
+    mask = np.ones((80, 100), np.uint8)
+    mask[:40] = 0
+    tifffile.imwrite(bucket / "mask.tif", mask)
+    with refuses("mask", "plan again"):
+        blocks.run(folder)
+    blocks.plan(folder, f"{url}/b.zarr", mask=f"{url}/mask.tif", block=(40, 50))
+    blocks.run(folder)
+    labels = blocks.open(folder).labels[0][...]
+    assert not labels[:40].any(), "the file that was fetched before is not used again"
+    assert labels[40:].any()

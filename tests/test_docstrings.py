@@ -1,13 +1,18 @@
 """Every parameter and every result of what users call has a section in its docstring.
 
-These are the names of the front door and of the folders in `FOLDERS`. The other folders also list
-names that stages use among themselves, which are documented in free form.
+These are the names of the front door, of the folders in `FOLDERS`, and all that docs/reference.md
+lists. The other folders also have names that stages use among themselves, which are documented in
+free form.
 """
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import inspect
+import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from numpydoc.docscrape import NumpyDocString
@@ -16,12 +21,32 @@ from napari_agglo import Session
 
 FOLDERS = (
     "", "learning", "pixels", "shapes", "partition", "evaluate", "compare", "plots", "movie",
-    "report", "samples", "session", "errors",
+    "report", "samples", "session", "errors", "blocks", "superpixels",
 )  # fmt: skip
 PARTS = [  # a session makes them: nobody calls these classes
     inspect.signature(getattr(Session, name).fget, eval_str=True).return_annotation
     for name in ("segments", "history", "marks", "queue", "errors", "sources")
 ]
+
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference.md"
+
+
+def listed_names() -> list[str]:
+    """Return the names of the page, each with its folder."""
+    names, folder = [], ""
+    for line in REFERENCE.read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch(r"\.\. currentmodule:: (\S+)", line):
+            folder = match[1]
+        elif match := re.fullmatch(r"   (\w+)", line):
+            names.append(f"{folder}.{match[1]}")
+    return names
+
+
+def named(name: str) -> object:
+    folder, _, last = name.rpartition(".")
+    return getattr(import_module(folder), last)
 
 
 def is_ours(value: object) -> bool:
@@ -40,6 +65,9 @@ def public_names() -> dict[str, object]:
             value = getattr(module, name)
             if is_ours(value) and callable(value) and value not in names.values():
                 names[f"{module.__name__}.{name}"] = value
+    for name in listed_names():
+        if callable(value := named(name)) and value not in names.values():
+            names[name] = value
     return names
 
 
@@ -100,6 +128,41 @@ def test_all_parameters_and_results_are_documented(name):
     if inspect.isclass(value):
         gaps |= {f"{name}.{one}": missing(member) for one, member in members(value).items()}
     assert {one: gap for one, gap in gaps.items() if gap} == {}
+
+
+def test_names_that_the_docs_use_are_in_the_reference():
+    """Functions and classes of the package, by imports and by what follows a module of it."""
+    listed = [named(name) for name in listed_names()]
+    used = {}
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = page.read_text(encoding="utf-8")
+        code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+        modules = {}
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Import):
+                modules |= {one.asname or one.name: one.name for one in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                modules |= {
+                    one.asname or one.name: f"{node.module}.{one.name}" for one in node.names
+                }
+                used |= {f"{node.module}.{one.name}": page.name for one in node.names}
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module = modules.get(node.value.id, node.value.id)
+                used[f"{module}.{node.attr}"] = page.name
+        used |= dict.fromkeys(re.findall(r"`(napari_agglo(?:\.\w+)+)", text), page.name)
+    absent = []
+    for name, page in used.items():
+        if name.startswith("napari_agglo."):
+            with contextlib.suppress(
+                ImportError, AttributeError
+            ):  # a method, a group of entry points
+                value = named(name)
+                kinds = inspect.isclass(value) or inspect.isfunction(value)
+                if kinds and is_ours(value) and not any(value is one for one in listed):
+                    absent.append((name, page))
+    assert absent == []
+    assert "napari_agglo.volumes.split_components" in used, "test invalid"
 
 
 def test_it_can_fail():

@@ -45,10 +45,12 @@ class Estimate:
     ----------
     voxels, blocks : int
         Of the volume.
+    workers : int
+        Tasks that run at a time.
     read_bytes, written_bytes : int
         Of the inputs, and of the label images, both without compression.
     block_bytes : int
-        Memory of one task on a block; `workers` of them run at a time.
+        Memory of one task on a block.
     graph_bytes : int
         Memory of the graph and its agglomeration, for superpixels of an assumed size.
     reduction_bytes : int
@@ -255,7 +257,18 @@ def _assumed_reduction(plan: Plan) -> int:
 
 
 def estimate(plan: Plan) -> Estimate:
-    """Return the size and cost of a plan; the graph is that of assumed superpixels."""
+    """Return the size and cost of a plan; the graph is that of assumed superpixels.
+
+    Parameters
+    ----------
+    plan : Plan
+        The result of `plan`.
+
+    Returns
+    -------
+    Estimate
+        Bytes of files and of memory, and minutes.
+    """
     voxels = math.prod(plan.shape)
     labels = plan.label_dtype.itemsize
     regions = voxels // VOXELS_A_SUPERPIXEL + 1

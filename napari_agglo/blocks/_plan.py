@@ -40,7 +40,19 @@ _TABLES = "napari-agglo blocks 2"  # changes when results of a stage have other 
 
 @dataclass(frozen=True)
 class Source:
-    """An input: its path as `open_volume` takes it, and what the voxels were like."""
+    """An input: its path as `open_volume` takes it, and what the voxels were like.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path or URL, with the key of an array in a file.
+    shape : tuple of int
+        Voxels along each axis.
+    dtype : str
+        Type of the voxels.
+    fingerprint : str
+        Checksum by which a change of the file is noticed.
+    """
 
     path: str
     shape: tuple[int, ...]
@@ -49,7 +61,20 @@ class Source:
 
     @classmethod
     def of(cls, source: object, name: str) -> Source:
-        """Open an input once, and take its fingerprint."""
+        """Open an input once, and take its fingerprint.
+
+        Parameters
+        ----------
+        source : str or path
+            The file.
+        name : str
+            Name of the argument, for messages.
+
+        Returns
+        -------
+        Source
+            The input as it is now.
+        """
         if not isinstance(source, str | os.PathLike):
             raise InvalidInput(
                 f"`{name}` must be the path of a file, as every block opens it for itself, got a "
@@ -64,11 +89,23 @@ class Source:
         return cls(text, volume.shape, volume.dtype.str, _fingerprint(text, volume))
 
     def open(self) -> Volume:
-        """Open the input, lazily where its format allows."""
+        """Open the input, lazily where its format allows.
+
+        Returns
+        -------
+        Volume
+            The volume of the path.
+        """
         return open_volume(self.path)
 
     def check(self, name: str) -> None:
-        """Refuse an input that is no longer the one of the plan."""
+        """Refuse an input that is no longer the one of the plan.
+
+        Parameters
+        ----------
+        name : str
+            Name of the argument, for messages.
+        """
         now = Source.of(self.path, name)
         known = now.fingerprint
         if known.startswith(_SECOND) and not self.fingerprint.startswith(_SECOND):
@@ -149,6 +186,8 @@ class Plan:
     ----------
     shape, spacing : tuple
         Voxels along each axis, and the distance between them.
+    unit : str, optional
+        Unit of the spacing, if known.
     block, chunks : tuple of int
         Voxels of a block, and of a chunk of the stores that are written.
     shards : bool
@@ -158,16 +197,52 @@ class Plan:
     ranges : dict of str to pair of float
         Values that mean 0 and 1, of the cues that declare them.
     affinities : Source, optional
-        Channels of affinities; `offsets` has their offsets, as JSON. Theirs are the first cues.
+        Channels of affinities. Theirs are the first cues.
+    offsets : str
+        Offsets of the affinities, as JSON.
+    nan : str
+        "boundary" if NaN counts as boundary, "refuse" otherwise.
     superpixels : Source, optional
         Label image; without it, superpixels are made of the cue `boundary`.
+    gold, mask, image : Source, optional
+        Gold standard, mask of the superpixels, image of the pixel classifier.
+    predicted : tuple of str
+        Cues that a pixel classifier predicts from `image`.
+    boundary : str
+        Name of the cue of which superpixels are made.
+    sigma : float, optional
+        Smoothing of that cue, in the unit of the spacing.
+    min_size : int, optional
+        Least size of a superpixel in voxels.
+    per_plane : bool
+        Whether each plane has superpixels of its own.
+    halo : int
+        Voxels around a block that its superpixels are made with.
+    statistics, bins : str, int
+        Statistics of the graph, and bins of its histograms, as of `region_graph`.
+    dams : bool
+        Whether regions that a line of 0 separates are adjacent.
+    policy : str
+        Name of a policy, a file, or ``"module:function"``.
+    policy_digest, classifier_digest : str
+        Checksums of the files of policy and pixel classifier; empty if there is none.
+    threshold : float
+        Threshold of the label images.
+    levels : int
+        Levels of the pyramids.
     ome_version : str
         Version of OME-Zarr of the stores.
     precomputed : bool
         Whether labels are written for Neuroglancer too.
+    hierarchical : bool
+        Whether merges are made in groups of blocks.
     approximate : float
         Priority below which a hierarchical run makes merges of a learned policy, though they are
         not proven to be final; 0 for the mean policy.
+    workers : int
+        Tasks that run at a time.
+    memory : int
+        Budget of memory in bytes.
     """
 
     shape: tuple[int, ...]
@@ -255,28 +330,62 @@ class Plan:
         return plain + (np.dtype(faces.dtype).itemsize * faces.shape[0] if faces else 0)
 
     def pyramid(self, name: str) -> OmeImage:
-        """Return the levels of a store of labels."""
+        """Return the levels of a store of labels.
+
+        Parameters
+        ----------
+        name : str
+            Name of the image.
+
+        Returns
+        -------
+        OmeImage
+            Shape, scale and place of each level.
+        """
         return plan_image(
             name, self.shape, self.spacing, unit=self.unit, version=self.ome_version,
             levels=self.levels,
         )  # fmt: skip
 
     def sources(self) -> dict[str, Source]:
-        """Return the inputs by their names in messages."""
+        """Return the inputs by their names in messages.
+
+        Returns
+        -------
+        dict of str to Source
+            Superpixels, gold, mask, image, affinities and each cue, as far as they are given.
+        """
         single = ("superpixels", "gold", "mask", "image", "affinities")
         given = {name: getattr(self, name) for name in single}
         given |= {f"cues[{name!r}]": cue for name, cue in self.cues.items()}
         return {name: source for name, source in given.items() if source is not None}
 
     def digest(self, stage: str) -> str:
-        """Return the checksum of the settings that the results of a stage depend on."""
+        """Return the checksum of the settings that the results of a stage depend on.
+
+        Parameters
+        ----------
+        stage : str
+            Name of the stage.
+
+        Returns
+        -------
+        str
+            Sixteen hexadecimal digits.
+        """
         plain = asdict(self)
         wanted = {name: plain[name] for name in _DEPENDS[stage.partition("-")[0]]}
         wanted["version"] = _TABLES
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
 
     def write(self, folder: Path) -> None:
-        """Write the plan to a folder."""
+        """Write the plan to a folder.
+
+        Parameters
+        ----------
+        folder : Path
+            The results folder.
+        """
         plain = {"format": _FORMAT, "version": __version__, **asdict(self)}
         files.write_whole(folder / PLAN, json.dumps(plain, indent=1).encode())
 

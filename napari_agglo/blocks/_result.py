@@ -27,7 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageStatus:
-    """Tasks of a stage that are done, their total, those that failed, and the time they took."""
+    """Tasks of a stage.
+
+    Attributes
+    ----------
+    name : str
+        The stage.
+    done, tasks, failed : int
+        Tasks that are done, all of them, and those that failed.
+    seconds : float
+        Time of the tasks that are done.
+    """
 
     name: str
     done: int

@@ -168,6 +168,17 @@ class FeatureMap:
     divergence and the chi-squared distance of the words of the two regions, and the entropy of the
     words of each.
 
+    Attributes
+    ----------
+    preset : str
+        Name of a preset, with further blocks as in ``"shape+sizes"``.
+    cues : tuple of str
+        Names of the cues.
+    bins : int
+        Bins of the histograms of the graph.
+    words : tuple of str
+        Names of the cues of words.
+
     Examples
     --------
     >>> FeatureMap("minimal", ("boundary",), bins=25).names[:6]
@@ -258,7 +269,20 @@ class FeatureMap:
 
 
 def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
-    """Return the feature map of a preset for the cues of `graph`."""
+    """Return the feature map of a preset for the cues of `graph`.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        A graph with all statistics.
+    preset : str
+        Name of a preset, with further blocks as in ``"shape+sizes"``.
+
+    Returns
+    -------
+    FeatureMap
+        The features, by their names.
+    """
     if graph.layout.powers == 1:
         raise InvalidInput(
             "`graph` has only the means of its cues, and features need all statistics",
@@ -452,7 +476,20 @@ def check_blocks(graph: RegionGraph, features: FeatureMap) -> None:
 
 
 def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float32]:
-    """Return the features of each boundary of `graph`, shape (m, features.width)."""
+    """Return the features of each boundary of `graph`.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        The graph that the feature map was made for.
+    features : FeatureMap
+        The features to compute.
+
+    Returns
+    -------
+    ndarray of float32, shape (m, features.width)
+        A row for each boundary, in the order of `graph.edges`.
+    """
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
     ends, ids = graph.edges.astype(np.int32), np.arange(len(graph.regions), dtype=np.int32)
     assemble_all(np.arange(len(ends)), ends, ids, out, feature_state(graph, features))
@@ -462,7 +499,20 @@ def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
 
 
 def feature_table(graph: RegionGraph, preset: str = "shape") -> pd.DataFrame:
-    """Return the features of each boundary as a table: the user's ids, then a column each.
+    """Return the features of each boundary as a table.
+
+    Parameters
+    ----------
+    graph : RegionGraph
+        A graph with all statistics.
+    preset : str
+        Name of a preset, with further blocks as in ``"shape+sizes"``.
+
+    Returns
+    -------
+    DataFrame
+        A row for each boundary: ``u`` and ``v``, the user's ids of the two regions, then a column
+        for each feature.
 
     Examples
     --------

@@ -55,6 +55,11 @@ def far_pairs(graph: RegionGraph, progress: ProgressCallback | None = None) -> F
     progress : callable, optional
         Called several times a second; it may raise `Cancelled`.
 
+    Returns
+    -------
+    FarPairs
+        The pairs, their numbers of values, and the sums of these.
+
     Examples
     --------
     >>> import numpy as np

@@ -204,8 +204,18 @@ def import_policy(name: str) -> Any:
 def as_policy(policy: Any, seed: int = 0) -> Policy:
     """Return the policy that an argument stands for.
 
-    That is a policy itself; one by its name in the registry; a function (see `CallablePolicy`); or
-    ``"module:function"``, which is imported.
+    Parameters
+    ----------
+    policy : Policy, callable or str
+        A policy itself; the name of one in the registry; a function (see `CallablePolicy`); or
+        ``"module:function"``, which is imported.
+    seed : int
+        Seed of the policy ``"random"``.
+
+    Returns
+    -------
+    Policy
+        The policy.
 
     Examples
     --------

@@ -32,7 +32,29 @@ from napari_agglo.policy._tree_walk import CHUNK, Trees, forest_scores
 
 
 class Scoring(NamedTuple):
-    """Record of a policy for kernels: its kind, the arrays of its model, buffers for a chunk."""
+    """Record of a policy for kernels: its kind, the arrays of its model, buffers for a chunk.
+
+    A policy of another package that has no kernel returns None from `Policy.kernel`, and needs no
+    record.
+
+    Attributes
+    ----------
+    kind, parameter : int
+        The kind of the policy, and its number: a seed, the column of a cue's sum, or the address of
+        a function.
+    trees : Trees
+        Nodes of the trees of a forest.
+    weights : ndarray of float64
+        Weights of a logistic regression.
+    in_bag : ndarray of uint8
+        Owners of boundaries by which each tree was trained; empty where every tree scores every
+        boundary.
+    group : ndarray of int64
+        Group of each node; two of them give the owner of a boundary.
+    rows, owners, which, counts, scores, pairs : ndarray
+        Buffers for a chunk of boundaries: features, owners, trees, numbers, priorities, and the
+        rows of pairs for a policy that is scored in Python.
+    """
 
     kind: int
     parameter: int  # seed (random), column of the cue's sum (mean), address of a function (Python)

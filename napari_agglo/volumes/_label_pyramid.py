@@ -47,6 +47,11 @@ def downsample_labels(
     shape : sequence of int, optional
         Shape of the result; by default windows that the image ends in count too.
 
+    Returns
+    -------
+    ndarray
+        The smaller label image, of the type of `labels`.
+
     Examples
     --------
     >>> import numpy as np
@@ -221,6 +226,11 @@ def create_levels(
         Path from a label image to its image.
     labels : bool
         Whether this is a label image.
+
+    Returns
+    -------
+    list of zarr.Array
+        An array for each level, the finest first.
     """
     import zarr
 
@@ -273,7 +283,18 @@ def write_block(array: Any) -> tuple[int, ...]:
 
 
 def shard_boxes(array: Any) -> Iterator[Box]:
-    """Yield the boxes of all shards, or chunks where there are none, in C order."""
+    """Yield the boxes of all shards, or chunks where there are none, in C order.
+
+    Parameters
+    ----------
+    array : zarr.Array
+        A level.
+
+    Yields
+    ------
+    tuple of slice
+        A box that can be written without reading its neighbours.
+    """
     block = write_block(array)
     starts = [range(0, n, size) for n, size in zip(array.shape, block, strict=True)]
     for corner in itertools.product(*starts):
@@ -297,7 +318,19 @@ def coarse_part(finer: Any, factors: Sequence[int], box: Box, method: str = "mod
 def fill_level(
     finer: Any, coarser: Any, factors: Sequence[int], box: Box, method: str = "mode"
 ) -> None:
-    """Write one box of a level from the level before; the box must be one of `shard_boxes`."""
+    """Write one box of a level from the level before.
+
+    Parameters
+    ----------
+    finer, coarser : array
+        The level before, and the one to write.
+    factors : sequence of int
+        Voxels of the finer level that make one of the coarser, by axis.
+    box : tuple of slice
+        The part to write: one of `shard_boxes` of the coarser level.
+    method : {"mode", "nearest"}
+        As for `downsample_labels`.
+    """
     coarser[box] = coarse_part(finer, factors, box, method)
 
 

@@ -54,7 +54,20 @@ class SegmentMapping:
 
     @classmethod
     def of(cls, superpixels: Any, segments: Any, name: str = "mapping") -> SegmentMapping:
-        """Return a mapping of ids in any order; refuse one that gives two segments to an id."""
+        """Return a mapping of ids in any order; refuse one that gives two segments to an id.
+
+        Parameters
+        ----------
+        superpixels, segments : array of int, shape (n,)
+            Ids of superpixels, and the segment of each.
+        name : str
+            A name for messages.
+
+        Returns
+        -------
+        SegmentMapping
+            The mapping, in ascending order.
+        """
         ids, found = (_ids(one, name) for one in (superpixels, segments))
         if ids.shape != found.shape:
             raise InvalidInput(
@@ -160,6 +173,11 @@ def read_mapping(
     score, threshold
         For a database of edges: superpixels are joined whose edge has a value above `threshold` in
         the column `score`.
+
+    Returns
+    -------
+    SegmentMapping
+        The segment of each superpixel.
 
     Examples
     --------

@@ -25,7 +25,17 @@ METHODS = ("mode", "nearest")
 
 @dataclass(frozen=True)
 class OmeAxis:
-    """An axis: its name, its type ("space", "time", "channel" or ""), and its unit, if known."""
+    """An axis.
+
+    Attributes
+    ----------
+    name : str
+        Its name, such as "z".
+    type : str
+        "space", "time", "channel" or "".
+    unit : str, optional
+        Its unit, if known.
+    """
 
     name: str
     type: str = ""
@@ -102,6 +112,11 @@ class OmeImage:
         source : str, optional
             Path from a label image to its image: ``"../../"`` in the ``labels`` of an image.
 
+        Returns
+        -------
+        dict
+            The attributes as JSON.
+
         Examples
         --------
         >>> image = plan_image("cells", (4, 4), (2.0, 1.0), unit="nm")
@@ -166,6 +181,11 @@ def plan_image(
         Number of levels; by default as many as it takes.
     origin : sequence of float, optional
         Place of the first voxel in a larger volume, in voxels; by default none is stated.
+
+    Returns
+    -------
+    OmeImage
+        The axes and the levels, for `create_levels`.
 
     Examples
     --------

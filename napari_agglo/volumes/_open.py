@@ -345,8 +345,16 @@ def open_levels(source: str | os.PathLike[str]) -> list[Volume]:
 def open_channels(source: str | os.PathLike[str]) -> dict[str, Volume]:
     """Open each channel of a file, such as the predictions of ilastik, as a Volume by its name.
 
-    The names are those in the attribute ``channel_names``, or ``channel_0`` and so on. A file
-    without several channels gives one Volume, of an empty name.
+    Parameters
+    ----------
+    source : str or path
+        ``PATH`` or ``PATH:KEY``, as of `open_volume`.
+
+    Returns
+    -------
+    dict of str to Volume
+        The names are those in the attribute ``channel_names``, or ``channel_0`` and so on. A file
+        without several channels gives one Volume, of an empty name.
 
     Examples
     --------

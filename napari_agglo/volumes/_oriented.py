@@ -94,7 +94,13 @@ class Affinities:
         return self.cues[""].shape
 
     def boundary_map(self) -> NDArray[np.float32]:
-        """Return 1 minus the mean affinity of the faces of each voxel, for a watershed."""
+        """Return 1 minus the mean affinity of the faces of each voxel, for a watershed.
+
+        Returns
+        -------
+        ndarray of float32
+            Values from 0 to 1, in the shape of the volume.
+        """
         sums, n = _face_sums(self.cues[""].faces, self.shape)
         return sums.astype(np.float32) / np.float32(255 * max(n, 1))
 

@@ -59,7 +59,13 @@ class OrientedMap:
         return self.channels.shape[1:]
 
     def boundary_map(self) -> NDArray[np.float32]:
-        """Return the strongest direction of each pixel, 0 to 1, for a watershed."""
+        """Return the strongest direction of each pixel, for a watershed.
+
+        Returns
+        -------
+        ndarray of float32, shape (rows, columns)
+            Values from 0 to 1.
+        """
         strongest: NDArray[np.float32] = self.channels.max(axis=0) / np.float32(255)
         return strongest
 
@@ -69,6 +75,16 @@ class OrientedMap:
         Line segments are fitted to the borders, and each face reads the direction of its segment,
         or one at most 22.5 degrees from it if that is stronger, which is about the error of short
         segments: the mean of its two pixels. A face inside a label reads the strongest direction.
+
+        Parameters
+        ----------
+        labels : array of int, shape (rows, columns)
+            The label image.
+
+        Returns
+        -------
+        dict of str to cue
+            The strongest direction, by an empty name, and the direction of each border.
         """
         pixels = self.channels.max(axis=0)
         faces = border_channels(labels, len(self.channels))

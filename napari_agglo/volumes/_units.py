@@ -94,15 +94,31 @@ def convert_all(spacing: Sequence[float], unit: str, to: str) -> tuple[float, ..
 
 
 class VoxelSize(NamedTuple):
-    """Distances between voxels along each axis, if known, and their unit, if known."""
+    """Distances between voxels along each axis, with their unit.
+
+    Attributes
+    ----------
+    spacing : tuple of float, optional
+        The distances, if known.
+    unit : str, optional
+        Their unit, such as "micrometer", if known.
+    """
 
     spacing: tuple[float, ...] | None
     unit: str | None = None
 
     def in_unit(self, unit: str | None) -> VoxelSize:
-        """Return the size in a unit; as it is for None.
+        """Return the size in a unit.
 
-        Distances whose unit is not known are taken to be in `unit` already.
+        Parameters
+        ----------
+        unit : str, optional
+            The unit, such as "nm"; None leaves the size as it is.
+
+        Returns
+        -------
+        VoxelSize
+            Distances whose unit is not known are taken to be in `unit` already.
 
         Examples
         --------
@@ -119,7 +135,13 @@ class VoxelSize(NamedTuple):
         return VoxelSize(convert_all(self.spacing, self.unit or name, name), name)
 
     def in_micrometres(self) -> VoxelSize:
-        """Return the size in µm if its unit is known; else as it is."""
+        """Return the size in µm if its unit is known; else as it is.
+
+        Returns
+        -------
+        VoxelSize
+            The converted distances.
+        """
         return self.in_unit(MICROMETRE if self.unit else None)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from urllib.request import urlopen
+
+from numpydoc.xref import DEFAULT_LINKS
 
 from napari_agglo import __version__
-
-ROOT = Path(__file__).parents[1]
 
 project = "napari-agglo"
 author = "The napari-agglo developers"
@@ -22,10 +24,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-# Links to the pages of other projects need their inventories, which are fetched: only where asked.
-if os.environ.get("DOCS_ONLINE"):
-    extensions.append("sphinx.ext.intersphinx")
-intersphinx_mapping = {
+PROJECTS = {
     "python": ("https://docs.python.org/3", None),
     "numpy": ("https://numpy.org/doc/stable", None),
     "pandas": ("https://pandas.pydata.org/docs", None),
@@ -34,6 +33,26 @@ intersphinx_mapping = {
     "networkx": ("https://networkx.org/documentation/stable", None),
     "napari": ("https://napari.org/stable", None),
 }
+
+
+def is_reachable(address: str) -> bool:
+    """Return whether the inventory of a project can be fetched."""
+    try:
+        with urlopen(f"{address}/objects.inv", timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+# Links to the pages of other projects need their inventories. A computer without a network builds
+# the pages without these links; DOCS_OFFLINE=1 does so anywhere.
+intersphinx_mapping = {
+    name: project
+    for name, project in PROJECTS.items()
+    if not os.environ.get("DOCS_OFFLINE") and is_reachable(project[0])
+}
+if intersphinx_mapping:
+    extensions.append("sphinx.ext.intersphinx")
 
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "Thumbs.db"]
@@ -48,6 +67,19 @@ autosummary_imported_members = True
 autodoc_typehints = "none"  # the numpydoc sections have them
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of a class lists them
+# The types of parameters are links to other projects, and to the page of names.
+numpydoc_xref_param_type = True
+numpydoc_xref_aliases = {
+    **{name: name for name in DEFAULT_LINKS},  # numpydoc's own show a prefix where they lead nowhere
+    **{"DataFrame": "pandas.DataFrame", "Series": "pandas.Series", "ndarray": "numpy.ndarray"},
+}
+numpydoc_xref_ignore = "all"  # but for the names above and below
+_module = ""
+for _line in (Path(__file__).parent / "reference.md").read_text(encoding="utf-8").splitlines():
+    if _match := re.fullmatch(r"\.\. currentmodule:: (\S+)", _line):
+        _module = _match[1]
+    elif _match := re.fullmatch(r"   ([A-Z]\w+)", _line):  # classes
+        numpydoc_xref_aliases[_match[1]] = f"{_module}.{_match[1]}"
 
 html_theme = "napari_sphinx_theme"
 html_title = "napari-agglo"

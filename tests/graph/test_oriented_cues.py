@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from napari_agglo.features import feature_table
 from napari_agglo.graph import divided
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.volumes import OrientedCue
+
+WATERZ = Path(__file__).parents[1] / "data" / "waterz_partitions.npz"
 
 
 def faces_by_loops(labels, array, dams=False):
@@ -127,27 +131,50 @@ def blobs(seed=3, shape=(12, 24, 24)):
     return agglo.oversegment(affinities, min_size=10), noisy, gold
 
 
-def test_waterz_finds_the_same_segments():
-    waterz = pytest.importorskip("waterz")
-    # Cubes of 4 x 4 x 4: the means of 16 faces of random bytes have few ties, whose order differs.
+THRESHOLDS = [0.3001, 0.3501, 0.3801, 0.4001]  # that no mean is equal to
+
+
+def cubes_and_affinities():
+    """Cubes of 4 x 4 x 4: the means of 16 faces of random bytes have few ties."""
     number = np.arange(24) // 4
     cubes = number[:, None, None] * 36 + number[:, None] * 6 + number + 300
     random = np.random.default_rng(1)
-    array = random.integers(60, 256, (3, 24, 24, 24)).astype(np.uint8)
-    tree = agglo.agglomerate(agglo.region_graph(cubes, {"affinity": agglo.affinities(array)}))
-    thresholds = [0.3001, 0.3501, 0.3801, 0.4001]  # that no mean is equal to
-    known = waterz.agglomerate(
+    return cubes, random.integers(60, 256, (3, 24, 24, 24)).astype(np.uint8)
+
+
+def segments_of_waterz():
+    """Return the segment of each cube at each threshold, by waterz itself."""
+    import waterz
+
+    cubes, array = cubes_and_affinities()
+    found = waterz.agglomerate(
         np.ascontiguousarray(array / 255, np.float32),
-        thresholds,
+        THRESHOLDS,
         fragments=cubes.astype(np.uint64) - 299,
         scoring_function="OneMinus<MeanAffinity<RegionGraphType, ScoreValue>>",
         discretize_queue=0,
     )
+    return np.array([one[::4, ::4, ::4].ravel().copy() for one in found])
+
+
+def test_waterz_finds_the_same_segments():
+    cubes, array = cubes_and_affinities()
+    with np.load(WATERZ) as file:
+        known, digest = file["segments"], int(file["crc32"])
+    assert zlib.crc32(array.tobytes()) == digest, "other random numbers: write the file again"
+    tree = agglo.agglomerate(agglo.region_graph(cubes, {"affinity": agglo.affinities(array)}))
     counts = []
-    for threshold, segments in zip(thresholds, known, strict=True):
-        assert same_partition(tree.segment(threshold), segments)
+    for threshold, segments in zip(THRESHOLDS, known, strict=True):
+        assert same_partition(tree.segment(threshold), segments[cubes - 300])
         counts.append(len(np.unique(segments)))
     assert 216 > counts[0] > counts[1] > counts[2] > 1
+
+
+def test_the_file_has_the_segments_of_waterz():
+    pytest.importorskip("waterz")
+    with np.load(WATERZ) as file:
+        for here, known in zip(segments_of_waterz(), file["segments"], strict=True):
+            assert same_partition(here, known)
 
 
 def test_the_mean_is_that_of_the_faces_of_one_direction():
@@ -229,3 +256,15 @@ def test_a_session_of_affinities_cuts_superpixels_and_opens_again(tmp_path):
         assert session.graph.layout == graph.layout
         session.undo()
         assert len(np.unique(session.labels()[tuple(at.T)])) == 1
+
+
+if __name__ == "__main__":  # python tests/graph/test_oriented_cues.py, where waterz is installed
+    from importlib.metadata import version
+
+    values = cubes_and_affinities()[1]
+    np.savez_compressed(
+        WATERZ,
+        segments=segments_of_waterz().astype(np.uint16),
+        crc32=zlib.crc32(values.tobytes()),
+        waterz=version("waterz"),
+    )

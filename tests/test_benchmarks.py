@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import napari_agglo as agglo
 from benchmarks import __main__ as command
+from benchmarks import judge
 from benchmarks.experiment_little_gold import PATCH, paint
 from benchmarks.results import (
     BLOCK,
@@ -155,6 +157,28 @@ def test_the_marked_tables_of_the_documentation_are_those_of_the_parts():
     marked = [block[2] for text in pages for block in BLOCK.finditer(text)]
     assert sorted(marked) == sorted([*command.PARTS, *command.TABLES, "machine"])
     assert len(marked) == sum(len(re.findall("<!-- (bench:|/bench)", text)) for text in pages) / 2
+
+
+def test_a_policy_is_judged_with_another_choice_of_segments(tmp_path, monkeypatch):
+    sample = agglo.sample("neuropil2d")
+    crop = (slice(0, 120), slice(0, 140))
+    cues = {name: cue[crop] for name, cue in sample.cues.items()}
+    gold = sample.gold[crop].copy()
+    gold[:20] = 0
+    superpixels = agglo.oversegment(cues["boundary"], spacing=sample.spacing)
+    lesson = agglo.region_graph(superpixels, cues, spacing=sample.spacing), gold
+    monkeypatch.setattr(judge, "KEPT", tmp_path)
+    monkeypatch.setattr(judge, "code_version", lambda: "of today")  # which takes seconds to read
+    monkeypatch.setattr(judge, "sides", lambda source, cues: [[lesson], [lesson]])
+    monkeypatch.setattr(judge, "best_possible", lambda source, side: 0.0)
+    row = judge.run("made up", 0, "flat/adaptive", {"preset": "minimal"}, 0)
+    policy = agglo.train(*lesson, strategy="flat", preset="minimal", seed=0)
+    plain = agglo.agglomerate(lesson[0], policy)
+    errors = agglo.split_vi(agglo.adaptive_cut(plain, policy).segment(0.5), gold)
+    assert (row["merge_half"], row["split_half"]) == pytest.approx(errors)
+    assert errors != pytest.approx(agglo.split_vi(plain.segment(0.5), gold)), "test invalid"
+    again = judge.run("made up", 0, "flat/adaptive", {"preset": "minimal"}, 0)
+    assert again == row, "kept by its name, options and code"
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.25, 1.0])

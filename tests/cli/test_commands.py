@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import tifffile
 
+import napari_agglo as agglo
 from napari_agglo.errors import Advice, SetOption
+from napari_agglo.partition import build_tree
 from napari_agglo.volumes import open_volume
 
 PIPELINE = ["--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
@@ -117,13 +119,16 @@ def test_ranges(run, files, cue, declared):
     assert (read("l.tif") == read("expected.tif")).all()
 
 
-@pytest.mark.parametrize("method", ["adaptive", "multicut"])
+@pytest.mark.parametrize("method", ["adaptive", "multicut", "mutex"])
 def test_segment_by_another_method_than_a_threshold(run, files, method):
-    if method == "multicut":
-        pytest.importorskip("bioimage_cpp", reason="the solver of the multicut is not installed")
+    if method != "adaptive":
+        pytest.importorskip("bioimage_cpp", reason="the solver is not installed")
     status, _, err = run("segment", *PIPELINE, "--method", method, "-o", "l.tif")
     assert (status, err) == (0, "")
-    assert len(np.unique(read("l.tif"))) > 1
+    graph = agglo.region_graph(read("superpixels.tif"), read("boundary.tif"))
+    expected = build_tree(graph, "mean", method).segment(0.5)
+    np.testing.assert_array_equal(read("l.tif"), expected)
+    assert len(np.unique(expected)) > 1
 
 
 def test_options_of_methods_that_do_not_fit_are_refused(refused, files):

@@ -7,6 +7,7 @@ import pytest
 from refusals import refuses
 
 import napari_agglo as agglo
+from napari_agglo.partition import build_tree
 from napari_agglo.volumes import dense_labels
 from napari_agglo.widgets._qt import shortened
 from napari_agglo.widgets.compare._choices import Choice, Cut, Mode, PanelData, PanelSource, prepare
@@ -96,6 +97,32 @@ def test_strategies_are_trained_once(graph, dataset):
     expected = agglo.agglomerate(graph, policy).lut(0.5)
     two.set(position=0.5)
     np.testing.assert_array_equal(two.panels[0].names, expected)
+
+
+def test_a_threshold_for_each_place_beside_one_for_all(graph, dataset):
+    part = dataset.gold.copy()
+    part[:20] = 0  # on what it has learned from, both are the same
+    policy = agglo.train(graph, part, strategy="flat", preset="minimal")
+    two = compared(
+        graph, dataset, Choice("flat", "strategy", "flat"),
+        Choice("adaptive of flat", "strategy", "flat", "adaptive"), policies={"flat": policy},
+    )  # fmt: skip
+    plain = agglo.agglomerate(graph, policy)
+    adaptive = agglo.adaptive_cut(plain, policy)
+    two.set(position=0.5)
+    np.testing.assert_array_equal(two.panels[0].names, plain.lut(0.5))
+    np.testing.assert_array_equal(two.panels[1].names, adaptive.lut(0.5))
+    assert not np.array_equal(plain.lut(0.5), adaptive.lut(0.5)), "test invalid"
+
+
+@pytest.mark.parametrize("method", ["multicut", "mutex"])
+def test_partitions_that_need_a_solver(graph, dataset, method):
+    pytest.importorskip("bioimage_cpp", reason="the solver is not installed")
+    two = compared(graph, dataset, Choice("m", "mean"), Choice(method, "mean", None, method))
+    expected = build_tree(graph, "mean", method).lut(0.5)
+    two.set(position=0.5)
+    np.testing.assert_array_equal(two.panels[1].names, expected)
+    assert not np.array_equal(two.panels[0].names, expected), "test invalid"
 
 
 def test_a_saved_policy(graph, dataset, tmp_path):

@@ -129,11 +129,16 @@ def bucket(tmp_path):
     return folder
 
 
+def plan(folder, place):
+    cue, mask = f"{place}/b.zarr", f"{place}/mask.tif"
+    blocks.plan(folder, cue, mask=mask, block=(40, 100), threshold=0.2)
+
+
 @pytest.mark.parametrize("protocol", ["s3", "https"])
 def test_a_run_of_inputs_at_a_url(request, bucket, tmp_path, protocol):
     url = request.getfixturevalue(protocol)
     for place, folder in ((url, "remote"), (str(bucket), "local")):
-        blocks.plan(tmp_path / folder, f"{place}/b.zarr", mask=f"{place}/mask.tif", block=(40, 100))
+        plan(tmp_path / folder, place)
         run = blocks.run(tmp_path / folder)
         assert run.is_complete
         assert run.absent == {"cues['boundary']": 1}
@@ -150,14 +155,14 @@ def check_changes_are_noticed(url, bucket, folder):
     chunk.write_bytes((bucket / "b.zarr" / "c" / "0" / "1").read_bytes())
     with refuses("cues['boundary']", "plan again"):
         blocks.run(folder)
-    blocks.plan(folder, f"{url}/b.zarr", mask=f"{url}/mask.tif", block=(40, 100))
+    plan(folder, url)
     assert blocks.run(folder).done["cut"] == 2
     mask = np.ones((80, 100), np.uint8)
     mask[:40] = 0
     tifffile.imwrite(bucket / "mask.tif", mask)
     with refuses("mask", "plan again"):
         blocks.run(folder)
-    blocks.plan(folder, f"{url}/b.zarr", mask=f"{url}/mask.tif", block=(40, 100))
+    plan(folder, url)
     blocks.run(folder)
     labels = blocks.open(folder).labels[0][...]
     assert not labels[:40].any(), "the file that was fetched before is not used again"

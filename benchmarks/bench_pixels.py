@@ -109,7 +109,7 @@ def stroke(table: Table, image: Array, name: str) -> None:
 
 
 def precision(table: Table, small: bool) -> None:
-    """Measure the average precision on gala's FIBSEM volumes, from 600 pixels and from 20,000."""
+    """Measure the average precision on gala's FIBSEM volumes, from 600 pixels to all."""
     data = data_folder()
     if data is None:
         return
@@ -128,6 +128,7 @@ def precision(table: Table, small: bool) -> None:
     trials = {
         "600 pixels": few,
         "20,000": {"examples": 10_000},
+        "all of the boundary and as many others": {},
         "600, plane by plane": {**few, "per_plane": True},
         "600, with the structure tensor": {**few, "structure": True},
     }

@@ -21,12 +21,14 @@ from napari_agglo.pixels._pixel_image import Box, PixelImage, blocks
 from napari_agglo.pixels._predict import threads
 from napari_agglo.policy import Forest
 from napari_agglo.volumes import check_labels, check_same_shape, dense_labels
+from napari_agglo.volumes._volume import available_memory
 
 Classes = Sequence[str | PixelClass] | Mapping[str, str]
 # Examples in a leaf at the least: of 1, 2 and 5 the best from 600 pixels (average precision 0.910,
 # 0.916, 0.920, mean of 3 seeds on FIBSEM data), and as good as any from 20,000.
 TREES = 50  # of two classes; of more, twice as many in all
 _LEAF = 5
+_MOST = 100_000  # pixels of a class of strokes to learn from, unless the user says otherwise
 _FILTERING = 0.5  # part of the progress bar that the filters take
 
 
@@ -43,7 +45,7 @@ def train_pixels(
     channel_axis: int | None = None,
     trees: int = TREES,
     depth: int = 12,
-    examples: int | None = 100_000,
+    examples: int | None = None,
     seed: int = 0,
     progress: ProgressCallback | None = None,
 ) -> PixelClassifier:
@@ -81,7 +83,8 @@ def train_pixels(
     depth : int
         Splits from root to leaf at the most.
     examples : int, optional
-        Pixels of a class to learn from at the most, drawn at random; None for all.
+        Pixels of a class to learn from at the most, drawn at random. By default 100,000 of a class
+        of `labels`; of `gold` all pixels of the boundary, and as many of the others.
     seed : int
         Seed of all that is random.
     progress : callable, optional
@@ -94,8 +97,8 @@ def train_pixels(
     Raises
     ------
     InvalidInput
-        If fewer than two classes have labels, a class has none, a label has no class, or an image
-        has NaN or is constant at the labels.
+        If fewer than two classes have labels, a class has none, a label has no class, an image has
+        NaN or is constant at the labels, or the features of the examples do not fit in memory.
 
     Warns
     -----
@@ -142,7 +145,9 @@ def train_pixels(
     known = check_classes(classes, highest)
     check_counts(marks, known, "labels" if gold is None else "gold")
     rng = np.random.default_rng(seed)
-    chosen = _choose(marks, len(known), examples, gold is not None, rng)
+    most = _MOST if examples is None and gold is None else examples
+    chosen = _choose(marks, len(known), most, gold is not None, rng)
+    _require_room(sum(len(flat) for flat, _ in chosen), bank)
     rows, learned = [], []
     filtering = part_of(progress, 0.0, _FILTERING)
     with threads() as pool:
@@ -311,6 +316,18 @@ def check_counts(
             remedy=(f"paint a stroke of {missing[0]}", SetOption("classes", when="without it")),
         )
     return counts
+
+
+def _require_room(n: int, bank: FilterBank) -> None:
+    """Refuse more examples than there is memory for: their features, a copy, and their bins."""
+    free, needed = available_memory(), n * bank.width * (4 + 4 + 1)
+    if free is not None and needed > free:
+        raise InvalidInput(
+            f"The features of {n:,} pixels need about {needed / 1e9:.1f} GB of memory, and "
+            f"{free / 1e9:.1f} GB are free",
+            argument="examples",
+            remedy=SetOption("examples", _MOST),
+        )
 
 
 class Examples(NamedTuple):

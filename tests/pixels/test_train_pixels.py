@@ -9,7 +9,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo.errors import Cancelled, DataWarning, SetOption, alternatives
-from napari_agglo.pixels import FilterBank, LiveTraining, check_classes
+from napari_agglo.pixels import FilterBank, LiveTraining, _train_pixels, check_classes
 from napari_agglo.pixels._pixel_image import PixelImage
 from napari_agglo.pixels._predict import threads
 from napari_agglo.pixels._train_pixels import _runs, features_at, gold_classes
@@ -58,6 +58,25 @@ def test_walls_are_learned_from_gold_too(deep):
     border = gold_classes(gold, False)
     probability = classifier.predict(image)["boundary"]
     assert probability[border == 1].mean() > probability[border == 2].mean() + 0.4
+
+
+def test_all_of_the_boundary_of_gold_is_learned_from_but_strokes_are_limited(flat, monkeypatch):
+    image, gold, wall = flat
+    monkeypatch.setattr(_train_pixels, "_MOST", 60)
+    borders = int((gold_classes(gold[None], True) == 1).sum())
+    assert 60 < borders < gold.size / 2, "test invalid"
+    from_gold = agglo.train_pixels(image, gold=gold, **QUICK)
+    assert from_gold.record["examples"] == {"boundary": borders, "interior": borders}
+    fewer = agglo.train_pixels(image, gold=gold, examples=70, **QUICK)
+    assert fewer.record["examples"] == {"boundary": 70, "interior": 70}
+    labels = strokes(wall, every=1)
+    from_strokes = agglo.train_pixels(image, labels, **QUICK)
+    assert from_strokes.record["examples"] == {"boundary": 60, "cytoplasm": 60}
+    all_of_them = agglo.train_pixels(image, labels, examples=labels.size, **QUICK)
+    assert sum(all_of_them.record["examples"].values()) == (labels > 0).sum()
+    monkeypatch.setattr(_train_pixels, "available_memory", lambda: 1000)
+    with refuses("examples", SetOption("examples", 60)):
+        agglo.train_pixels(image, gold=gold, **QUICK)
 
 
 def test_three_classes_sum_to_one_and_each_is_found(flat):

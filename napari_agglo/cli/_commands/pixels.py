@@ -80,8 +80,11 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--per-plane", action="store_true", default=None, help=text)
     text = "add eigenvalues of the structure tensor, which takes several times as long"
     parser.add_argument("--structure", action="store_true", help=text)
-    text = "pixels of each class to learn from at the most"
-    add_value(parser, "--examples", "N", text, type=int, default=100_000)
+    text = (
+        "pixels of each class to learn from at the most (default: 100,000 of strokes; of gold all "
+    )
+    text += "pixels of the boundary, and as many others)"
+    add_value(parser, "--examples", "N", text, type=int)
     add_value(parser, "--seed", "N", "seed of the training", type=int, default=0)
     add_output(parser, "CLASSIFIER.npz", "pixel classifier to write")
 

@@ -149,12 +149,13 @@ def test_a_run_of_inputs_at_a_url(request, bucket, tmp_path, protocol):
 
 
 def check_changes_are_noticed(url, bucket, folder):
-    """Change a chunk, or a file, of the same size, and the input is refused until planned again."""
-    assert blocks.run(folder).done == {}
+    """Change a chunk, or a file, and the input is refused until planned again."""
     chunk = bucket / "b.zarr" / "c" / "0" / "0"
     chunk.write_bytes((bucket / "b.zarr" / "c" / "0" / "1").read_bytes())
     with refuses("cues['boundary']", "plan again"):
         blocks.run(folder)
+    if url.startswith("s3"):
+        return
     plan(folder, url)
     assert blocks.run(folder).done["cut"] == 2
     mask = np.ones((80, 100), np.uint8)

@@ -12,7 +12,7 @@ are then numbered 1 to n, in the order of their first pieces.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from napari_agglo._numba import kernel
 from napari_agglo._numba.union_find import join_sets
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.blocks._block_grid import Grid, Slices, local
+from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels._oversegment import (
     Recipe,
     check_values,
@@ -38,6 +39,7 @@ _SAMPLE = 1 << 20  # voxels from which the size of superpixels is estimated
 _SLAB = 1 << 18  # voxels that are looked up at a time, which stay in the cache
 _FEW = 20  # superpixels within the sample below which those that it cuts count too
 _WIDEST = 64  # halo that is asked for
+MOST_SUPERPIXELS = 2**32 - 1  # ids are of 32 bits, and 0 is no superpixel
 
 
 def halo_sides(halo: int, shape: Sequence[int], per_plane: bool) -> tuple[int, ...]:
@@ -315,19 +317,37 @@ def faces_that_differ(lower: Mapping[str, Any], upper: Mapping[str, Any], axis: 
 
 
 def number_superpixels(
-    counts: Sequence[int], pairs: Sequence[tuple[int, int, NDArray[np.int64]]]
+    counts: Sequence[int], pairs: Iterable[tuple[int, int, NDArray[np.int64]]]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """Return the first row of each block, and the superpixel of each piece of all blocks.
 
-    `counts` has the pieces of each block; `pairs` has two blocks, and pieces of theirs to join.
+    `counts` has the pieces of each block; `pairs` has two blocks, and pieces of theirs to join. So
+    many superpixels that a store of 32 bits cannot have their ids are refused.
     """
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     parents = np.arange(first[-1], dtype=np.int64)
     for a, b, rows in pairs:
         _join(rows + np.array([first[a] - 1, first[b] - 1]), parents)
+    number = int(_count_sets(parents))
+    if number > MOST_SUPERPIXELS:
+        raise InvalidInput(
+            f"there are {number:,} superpixels, and their ids have 32 bits: at most "
+            f"{MOST_SUPERPIXELS:,}",
+            argument="min_size",
+            remedy=("take larger superpixels, by `min_size` or `sigma`", "use a crop"),
+        )
     superpixel = np.zeros(len(parents), np.uint32)
     _number_sets(parents, superpixel)
     return first, superpixel
+
+
+@kernel
+def _count_sets(parents: Any) -> int:
+    """Return the number of sets. No bounds checking."""
+    count = 0
+    for i in range(parents.size):
+        count += parents[i] == i
+    return count
 
 
 @kernel

@@ -29,6 +29,12 @@ BASE = 350_000_000
 # Peak bytes for a voxel of a block with its halo, beside the voxels that are read: measured there.
 CUT_BYTES = 13
 STATISTICS_BYTES = 10
+# Bytes of tasks that are done once for the volume, measured with tracemalloc: of a piece of a
+# superpixel when all are numbered; of an overlap with the gold standard, and of a superpixel, for
+# the errors at every threshold. Their tables of labels take less than the agglomeration before.
+NUMBER_BYTES = 12
+OVERLAP_BYTES = 130
+CURVE_BYTES = 150
 # Superpixels assumed before there are any: neuropil has 3,800 voxels a superpixel and 4.3
 # boundaries each; these are on the safe side.
 VOXELS_A_SUPERPIXEL = 2000
@@ -101,6 +107,23 @@ def check_memory(plan: Plan, regions: int, boundaries: int, others: int = 0) -> 
             remedy=(
                 SetOption("memory", size_text(needed), when="and plan again"),
                 SetOption("hierarchical", True, when="with the mean policy"),
+            ),
+        )
+
+
+def check_room(plan: Plan, needed: int, work: str, others: int = 0) -> None:
+    """Refuse work that is done for the whole volume at once and does not fit, with figures.
+
+    `needed` are its bytes; `others` is as for `check_memory`.
+    """
+    total = (1 + others) * BASE + needed
+    if total > plan.memory:
+        raise InvalidInput(
+            f"{work} needs about {_gb(total)}, and `memory` is {_gb(plan.memory)}",
+            argument="memory",
+            remedy=(
+                SetOption("memory", size_text(total), when="and plan again"),
+                "take larger superpixels",
             ),
         )
 

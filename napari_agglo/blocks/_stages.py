@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +32,14 @@ from napari_agglo.blocks._block_superpixels import (
     number_superpixels,
     relabelled,
 )
-from napari_agglo.blocks._budget import check_memory, largest_reduction
+from napari_agglo.blocks._budget import (
+    CURVE_BYTES,
+    NUMBER_BYTES,
+    OVERLAP_BYTES,
+    check_memory,
+    check_room,
+    largest_reduction,
+)
 from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._final_merges import (
     FinalMerges,
@@ -165,13 +172,19 @@ def _join(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 
 def _number(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
-    counts, pairs = [], []
-    for block in range(job.grid.n_blocks):
-        others = [other for _, other in neighbours(job.grid, block, job.plan.per_plane)]
-        total, *rows = job.values("join", block, "count", *(f"pairs_{k}" for k in others))
-        counts.append(int(total[0]))
-        pairs += [(block, other, some) for other, some in zip(others, rows, strict=True)]
-    first, superpixel = number_superpixels(counts, pairs)
+    blocks = range(job.grid.n_blocks)
+    counts = [int(job.values("join", block, "count")[0][0]) for block in blocks]
+    total = sum(counts)
+    work = f"the numbering of {total:,} pieces of superpixels"
+    check_room(job.plan, NUMBER_BYTES * total, work, job.others)
+
+    def pairs() -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+        for block in blocks:
+            for _, other in neighbours(job.grid, block, job.plan.per_plane):
+                (rows,) = job.values("join", block, f"pairs_{other}")
+                yield block, other, rows
+
+    first, superpixel = number_superpixels(counts, pairs())
     job.save("number/first", first)
     job.save("number/superpixel", superpixel)
     return {"pieces": int(first[-1]), "superpixels": int(superpixel.max(initial=0))}
@@ -453,7 +466,12 @@ def _overlap(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 def _evaluate(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     from napari_agglo.evaluate import table_curve
 
-    curve = table_curve(job.tree(), job.overlaps(), progress=progress)
+    tree = job.tree()
+    tables = [job.read("overlap", block) for block in range(job.grid.n_blocks)]
+    overlaps = sum(table.shape("rows")[0] for table in tables)
+    needed = OVERLAP_BYTES * overlaps + CURVE_BYTES * tree.n_superpixels
+    check_room(job.plan, needed, f"the evaluation of {overlaps:,} overlaps", job.others)
+    curve = table_curve(tree, job.overlaps(), progress=progress)
     temporary = job.folder / f".curve.{files.token()}.partial"
     curve.to_csv(temporary, index=False)
     os.replace(temporary, job.folder / "curve.csv")

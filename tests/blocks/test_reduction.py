@@ -1,5 +1,6 @@
-"""The reduction of tables: equal to a sum in memory, and within the memory that it is planned for.
+"""Tasks for the whole volume: the reduction of tables, the numbering, the evaluation.
 
+Sums of tables are equal to those in memory, and no task takes more memory than is planned for it.
 The oracle adds rows in a dictionary, one at a time.
 """
 
@@ -10,15 +11,17 @@ import threading
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 from refusals import refuses
 
 from napari_agglo import blocks
-from napari_agglo.blocks import _stages, _tables
+from napari_agglo.blocks import _block_superpixels, _budget, _stages, _tables
 from napari_agglo.blocks._block_graph import TableSum
 from napari_agglo.blocks._block_grid import reduced_tasks
 from napari_agglo.blocks._budget import reduction_bytes
+from napari_agglo.blocks._run_files import Job
 from napari_agglo.blocks._tables import Table, write_table
 
 
@@ -163,3 +166,61 @@ def test_the_estimate_of_a_plan_has_the_reduction(plan):
     cost = blocks.estimate(plan)
     assert cost.reduction_bytes > 0
     assert cost.peak_bytes >= 350_000_000 + cost.reduction_bytes
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Give a complete run of a noisy image, in which each superpixel overlaps a few of gold."""
+    rng = np.random.default_rng(0)
+    for name, array in (
+        ("boundary", rng.integers(0, 256, (300, 300)).astype(np.uint8)),
+        ("gold", rng.integers(1, 400, (60, 60)).repeat(5, 0).repeat(5, 1).astype(np.uint32)),
+    ):
+        zarr.create_array(str(tmp_path / f"{name}.zarr"), data=array, chunks=(100, 100))
+    plan = blocks.plan(
+        tmp_path / "result", str(tmp_path / "boundary.zarr"), ranges=(0, 255), block=(100, 100),
+        gold=str(tmp_path / "gold.zarr"), sigma=0, min_size=8, halo=8, memory=10**9,
+    )  # fmt: skip
+    blocks.run(tmp_path / "result")
+    return Job(tmp_path / "result", plan)
+
+
+@pytest.mark.parametrize("name", ["number", "evaluate"])
+def test_a_task_for_the_whole_volume_takes_its_memory_or_is_refused(job, name, monkeypatch):
+    work = getattr(_stages, f"_{name}")
+    planned = []
+
+    def check_room(plan, needed, *rest):
+        planned.append(needed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_stages, "check_room", check_room)
+        # text is written some rows at a time, and all rows are so few here
+        patch.setattr(pd.DataFrame, "to_csv", lambda table, path, **_: path.write_text(""))
+        work(job, 0, None)  # imports and compiles
+        tracemalloc.start()
+        work(job, 0, None)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    n_pieces = len(np.load(job.folder / "number" / "superpixel.npy"))
+    assert n_pieces > 2000, "test invalid"
+    assert 0.3 * planned[0] < peak < planned[0] + 100_000
+    monkeypatch.setattr(_budget, "BASE", job.plan.memory - planned[0] + 1)
+    with refuses("memory") as refused:
+        work(job, 0, None)
+    assert f"{n_pieces:,} pieces" in str(refused.value) or name == "evaluate"
+    assert "GB" in str(refused.value)
+    monkeypatch.setattr(_budget, "BASE", job.plan.memory - planned[0])
+    work(job, 0, None)
+
+
+def test_more_superpixels_than_ids_are_refused(monkeypatch):
+    counts, pairs = [3, 2], [(0, 1, np.array([[3, 1]]))]
+    first, superpixel = _block_superpixels.number_superpixels(counts, iter(pairs))
+    assert (first.tolist(), superpixel.tolist()) == ([0, 3, 5], [1, 2, 3, 3, 4])
+    monkeypatch.setattr(_block_superpixels, "MOST_SUPERPIXELS", 4)
+    _block_superpixels.number_superpixels(counts, pairs)
+    monkeypatch.setattr(_block_superpixels, "MOST_SUPERPIXELS", 3)
+    with refuses("min_size") as refused:
+        _block_superpixels.number_superpixels(counts, pairs)
+    assert "there are 4 superpixels" in str(refused.value)

@@ -23,6 +23,7 @@ from napari_agglo._numba import kernel
 from napari_agglo._numba.union_find import join_sets
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.blocks._block_grid import Grid, Slices, local
+from napari_agglo.blocks._piece_runs import Runs, fill, runs_of
 from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels._oversegment import (
     Recipe,
@@ -36,7 +37,6 @@ from napari_agglo.volumes._labels import _look_up, _number_roots
 
 Arrays = dict[str, NDArray[Any]]
 _SAMPLE = 1 << 20  # voxels from which the size of superpixels is estimated
-_SLAB = 1 << 18  # voxels that are looked up at a time, which stay in the cache
 _FEW = 20  # superpixels within the sample below which those that it cuts count too
 _WIDEST = 64  # halo that is asked for
 MOST_SUPERPIXELS = 2**32 - 1  # ids are of 32 bits, and 0 is no superpixel
@@ -64,7 +64,7 @@ def cut_block(
     nan: str,
     progress: ProgressCallback | None = None,
 ) -> Arrays:
-    """Return the pieces of a block, 1 to n, and its view of each of its faces.
+    """Return the runs of the pieces of a block, 1 to n, and its view of each of its faces.
 
     `values` and `mask` are the voxels `outer`: the block, `core`, with its halo. The settings are
     those of `oversegment`; for a single block the pieces are its superpixels.
@@ -98,7 +98,7 @@ def cut_block(
     labels = np.expand_dims(grid.view(state), drop)
     here = local(core, outer)
     pieces, count = cropped_pieces(labels, state[grid.front :], count, here)
-    out: Arrays = {"pieces": pieces.reshape(-1), "count": np.array([count], np.int64)}
+    out: Arrays = {**runs_of(pieces)._asdict(), "count": np.array([count], np.int64)}
     for axis, side in enumerate(here):
         for name, at, beyond in (("low", side.start, -1), ("high", side.stop - 1, 1)):
             if core[axis].start == 0 if beyond < 0 else core[axis].stop == whole[axis]:
@@ -235,11 +235,15 @@ def needed_halo(
     everything = tuple(slice(0, n) for n in values.shape)
     connected = [n > 1 and not (per_plane and axis == 0) for axis, n in enumerate(whole)]
     reach = 4 * max(sigmas_in_voxels(sigma, tuple(spacing), connected, tuple(whole)))
-    pieces = cut_block(
+    cut = cut_block(
         values, None, everything, everything, values.shape, spacing=spacing, sigma=sigma,
         min_size=min_size, per_plane=per_plane, value_range=value_range, nan=nan,
-    )["pieces"]  # fmt: skip
-    boxes = ndimage.find_objects(pieces.reshape(values.shape).astype(np.int32))
+    )  # fmt: skip
+    pieces = np.empty(values.shape, np.uint32)
+    fill(
+        Runs(cut["values"], cut["begins"]), np.arange(cut["count"][0] + 1, dtype=np.uint32), pieces
+    )
+    boxes = ndimage.find_objects(pieces.astype(np.int32))
     ends = np.array([[(s.start, s.stop) for s in box] for box in boxes]).reshape(len(boxes), -1, 2)
     sides = np.array(values.shape)
     inner = ((ends[:, :, 0] > 0) & (ends[:, :, 1] < sides))[:, sides > 1].all(axis=1)
@@ -252,7 +256,7 @@ def needed_halo(
 
 
 def dense_block(
-    pieces: NDArray[np.uint32],
+    pieces: Runs,
     ids: NDArray[np.uint32],
     shape: tuple[int, ...],
     above: Mapping[int, NDArray[np.uint32]],
@@ -266,7 +270,7 @@ def dense_block(
     known = np.unique(np.concatenate([part.reshape(-1) for part in parts]))
     core = tuple(slice(n) for n in shape)
     image = np.zeros([n + (axis in above) for axis, n in enumerate(shape)], np.uint32)
-    _look_up_slabs(pieces.reshape(shape), _rank(known, ids), image[core])
+    fill(pieces, _rank(known, ids), image[core])
     for axis, face in above.items():
         plane: Any = (*core[:axis], shape[axis], *core[axis + 1 :])
         image[plane] = _rank(known, face).reshape(image[plane].shape)
@@ -278,23 +282,13 @@ def _rank(known: NDArray[np.uint32], ids: NDArray[np.uint32]) -> NDArray[np.uint
     return np.searchsorted(known, ids).astype(np.uint32)
 
 
-def _look_up_slabs(
-    pieces: NDArray[np.uint32], table: NDArray[np.uint32], out: NDArray[np.uint32]
-) -> None:
-    """Write the entries of a table for pieces to a part of an array, some planes at a time."""
-    step = max(1, _SLAB // max(1, math.prod(pieces.shape[1:])))
-    for start in range(0, len(pieces), step):
-        slab = pieces[start : start + step]
-        out[start : start + step] = relabelled(slab.reshape(-1), table, slab.shape)
-
-
 def relabelled(
-    pieces: NDArray[np.uint32], table: NDArray[np.uint32], shape: tuple[int, ...]
+    pieces: Runs, table: NDArray[np.uint32], shape: tuple[int, ...]
 ) -> NDArray[np.uint32]:
     """Return a block with the entry of a table for each of its pieces."""
-    out = np.empty(len(pieces), np.uint32)
-    _look_up(pieces, table, out)
-    return out.reshape(shape)
+    out = np.empty(shape, np.uint32)
+    fill(pieces, table, out)
+    return out
 
 
 def joined_pairs(lower: Mapping[str, Any], upper: Mapping[str, Any], axis: int) -> NDArray[Any]:

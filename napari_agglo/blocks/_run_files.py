@@ -26,6 +26,7 @@ from napari_agglo.blocks._face_cues import (
     offsets_of_text,
     part_of_channels,
 )
+from napari_agglo.blocks._piece_runs import Runs, runs_of
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import (
     absent_chunks,
@@ -232,6 +233,12 @@ class Job:
             return [table.read(name) for name in names]
         except DamagedTable as error:
             raise Redo([(stage, index)], str(error)) from error
+
+    def pieces(self, index: int) -> Runs:
+        """Read the pieces of a block; earlier versions wrote the number of each voxel."""
+        if "pieces" in self.read("cut", index):
+            return runs_of(*self.values("cut", index, "pieces"))
+        return Runs(*self.values("cut", index, "values", "begins"))
 
     def store(self, name: str) -> Path:
         """Return the folder of a store."""

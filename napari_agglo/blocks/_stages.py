@@ -208,7 +208,7 @@ def _write_labels(job: Job, store: str, slices: Slices, image: NDArray[Any]) -> 
 
 def _superpixels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     slices = job.grid.slices(index)
-    (pieces,) = job.values("cut", index, "pieces")
+    pieces = job.pieces(index)
     image = relabelled(pieces, _numbers(job, index), lengths(slices))
     _write_labels(job, SUPERPIXELS, slices, image)
     return {}
@@ -219,7 +219,7 @@ def _with_planes_above(job: Job, index: int) -> DenseLabels:
 
     They are those of the store, whose chunks in the next blocks would be decoded for one plane.
     """
-    (pieces,) = job.values("cut", index, "pieces")
+    pieces = job.pieces(index)
     above = {}
     for axis in range(job.plan.ndim):
         other = job.grid.neighbour(index, axis)
@@ -419,7 +419,7 @@ def _labels(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     ids, segments = job.arrays("graph/ids"), job.arrays("table/segments")
     if job.plan.superpixels is None and job.table("cut", index).exists():
         job.level(SUPERPIXELS).check(slices)
-        (pieces,) = job.values("cut", index, "pieces")
+        pieces = job.pieces(index)
         own = segments[np.searchsorted(ids, _numbers(job, index))]
         image = relabelled(pieces, own, lengths(slices))
     else:

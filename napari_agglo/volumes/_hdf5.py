@@ -17,6 +17,7 @@ import numpy as np
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._on_disk import Index, OnDisk, reading
 from napari_agglo.volumes._open import (
+    ALL,
     Picks,
     arrange,
     choose_key,
@@ -48,9 +49,11 @@ def open_hdf5(path: Path, key: str | None) -> Volume:
         attributes = dict(dataset.attrs)
         axes, resolution = _axistags(attributes.get("axistags"))
         spacing = attributes.get("element_size_um", resolution)
-        if spacing is not None and len(np.atleast_1d(spacing)) == len(shape) - 1 and "c" in axes:
+        # Affinities have channels first, by convention, where the file does not name its axes.
+        named = axes or ("c" * (picks.get("c") == ALL))
+        if spacing is not None and len(np.atleast_1d(spacing)) == len(shape) - 1 and "c" in named:
             spacing = list(np.atleast_1d(spacing))
-            spacing.insert(axes.index("c"), 1.0)
+            spacing.insert(named.index("c"), 1.0)
 
         # `write_labels` marks numbers whose unit was not known; ilastik's resolution has none
         known = "element_size_um" in attributes and attributes.get(ELEMENT_UNIT) != "unknown"

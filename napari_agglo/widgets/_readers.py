@@ -112,9 +112,9 @@ def read_run(path: str) -> list[LayerData]:
 
 
 def stack_reader(path: str | list[str]) -> Reader | None:
-    """Return the reader of an HDF5 file with a dataset "stack", or with predictions of ilastik.
+    """Return the reader of an HDF5 file with a dataset "stack", predictions of ilastik, affinities.
 
-    None for any other path.
+    Affinities are told by the offsets in their attributes. None for any other path.
     """
     import h5py
 
@@ -129,9 +129,11 @@ def stack_reader(path: str | list[str]) -> Reader | None:
             tagged = len(file) == len(members) == 1 and "axistags" in members[0].attrs
     except (OSError, KeyError):
         return None
-    if tagged and not numbers:
+    if numbers:
+        return read_stack
+    if tagged:
         return read_predictions
-    return read_stack if numbers else None
+    return read_affinities if _with_offsets(path) else None
 
 
 def affinities_reader(path: str | list[str]) -> Reader | None:
@@ -145,7 +147,7 @@ def affinities_reader(path: str | list[str]) -> Reader | None:
 
 
 def read_affinities(path: str) -> list[LayerData]:
-    """Return the affinities of a Zarr folder as images with all channels and their offsets."""
+    """Return the affinities of a file as images with all channels and their offsets."""
     from napari_agglo.volumes import add_pick, open_volume
 
     layers: list[LayerData] = []
@@ -161,25 +163,50 @@ def read_affinities(path: str) -> list[LayerData]:
 
 
 def _with_offsets(path: str) -> dict[str, Any]:
-    """Return the offsets in the attributes of the arrays of a Zarr folder, by key."""
+    """Return the offsets in the attributes of the arrays of a Zarr folder or HDF5 file, by key."""
+    try:
+        arrays = _hdf5_arrays(path) if Path(path).is_file() else _zarr_arrays(path)
+    except (OSError, KeyError, ValueError, TypeError):
+        return {}  # damaged, or not what it seems: another reader says so
+    found = {}
+    for key, (shape, known) in arrays.items():
+        offsets: Any = known.get("neighborhood", known.get("offsets"))
+        offsets = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
+        # an offset for each channel, with a number for each axis but that of the channels
+        per_channel = isinstance(offsets, list) and len(shape) > 2 and len(offsets) == shape[0]
+        if per_channel and all(
+            isinstance(one, list) and len(one) == len(shape) - 1 for one in offsets
+        ):
+            found[key] = offsets
+    return found
+
+
+Arrays = dict[str, tuple[tuple[int, ...], dict[str, Any]]]  # shape and attributes by key
+
+
+def _zarr_arrays(path: str) -> Arrays:
     import zarr
 
     if not any((Path(path) / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup")):
         return {}
-    try:
-        node: Any = zarr.open(path, mode="r")
-        arrays = dict(node.arrays()) if isinstance(node, zarr.Group) else {"": node}
-        attributes = {key: array.attrs.asdict() for key, array in arrays.items()}
-    except (OSError, KeyError, ValueError, TypeError):
-        return {}  # damaged, or not what it seems: another reader says so
-    found = {}
-    for key, known in attributes.items():
-        offsets: Any = known.get("neighborhood", known.get("offsets"))
-        shape = arrays[key].shape
-        # an offset for each channel, with a number for each axis but that of the channels
-        per_channel = isinstance(offsets, list) and len(offsets) == shape[0] and len(shape) > 2
-        if per_channel and all(len(one) == len(shape) - 1 for one in offsets):
-            found[key] = offsets
+    node: Any = zarr.open(path, mode="r")
+    if not isinstance(node, zarr.Group):
+        return {"": (node.shape, node.attrs.asdict())}
+    inside = ((key, one) for key, one in node.members(None) if isinstance(one, zarr.Array))
+    return {key: (one.shape, one.attrs.asdict()) for key, one in inside}
+
+
+def _hdf5_arrays(path: str) -> Arrays:
+    import h5py
+
+    found: Arrays = {}
+
+    def collect(key: str, node: Any) -> None:
+        if isinstance(node, h5py.Dataset) and node.shape is not None:
+            found[key] = node.shape, dict(node.attrs)
+
+    with h5py.File(path, "r") as file:
+        file.visititems(collect)  # which follows no link
     return found
 
 

@@ -58,16 +58,40 @@ def test_affinities_of_a_zarr_are_opened_with_their_offsets(layers_only, tmp_pat
     offsets = [[-1, 0, 0], [0, -1, 0], [0, 0, -1], [0, -3, 0]]
     values = np.full((4, 3, 8, 9), 200, np.uint8)
     group = zarr.open_group(str(tmp_path / "prediction.zarr"), mode="w")
-    for name in ("affs", "raw"):
+    for name in ("volumes/affs", "raw"):
         array = group.create_array(name, shape=values.shape, dtype="uint8", chunks=values.shape)
         array[:] = values
-    group["affs"].attrs["neighborhood"] = offsets
+    group["volumes/affs"].attrs["neighborhood"] = offsets
     assert is_ours(tmp_path / "prediction.zarr")
     layer = opened(layers_only, tmp_path / "prediction.zarr")
-    assert layer.name == "prediction affs affinities"
+    assert layer.name == "prediction volumes/affs affinities"
     assert layer.metadata["neighborhood"] == offsets
     assert np.array_equal(layer.data, values)
     assert not is_ours(tmp_path / "prediction.zarr" / "raw")  # no offsets: left to others
+
+
+def test_affinities_of_an_hdf5_file_are_a_cue(layers_only, tmp_path):
+    offsets = [[-1, 0, 0], [0, -1, 0], [0, 0, -1], [0, -3, 0]]
+    values = np.full((4, 3, 20, 24), 200, np.uint8)
+    values[:, :, 10:] = 190
+    with h5py.File(tmp_path / "prediction.h5", "w") as file:
+        file["volumes/raw"] = values[0]
+        stored = file.create_dataset("volumes/affs", data=values)
+        stored.attrs["offsets"] = offsets
+        stored.attrs["element_size_um"] = [0.04, 0.01, 0.01]
+    assert is_ours(tmp_path / "prediction.h5")
+    layer = opened(layers_only, tmp_path / "prediction.h5")
+    assert layer.name == "prediction volumes/affs affinities"
+    assert layer.metadata["neighborhood"] == offsets
+    np.testing.assert_allclose(layer.scale, (1, 0.04, 0.01, 0.01))
+    assert np.array_equal(layer.data, values)
+    step = DataWidget(layers_only)
+    assert project_of(layers_only).dataset.cues["affinity"].offsets == tuple(map(tuple, offsets))
+    step.close()
+    with h5py.File(tmp_path / "other.h5", "w") as file:  # no offset for each channel
+        file.create_dataset("volumes/affs", data=values).attrs["offsets"] = offsets[:2]
+        file.create_dataset("volumes/ids", data=values).attrs["offsets"] = "none"
+    assert not is_ours(tmp_path / "other.h5")
 
 
 def test_a_session_in_a_viewer_is_gone_on_with(viewer, project, folder):

@@ -265,6 +265,9 @@ def test_blocks_are_found():
     for page in PAGES:
         fences = re.findall(r"^ *```(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
         assert set(fences[1::2]) <= {""}, f"{page.name}: a block that does not end"
+        for _, text in blocks(page):
+            long = [line for line in text.splitlines() if len(line) > 100]
+            assert long == [], f"{page.name}: a line that is cut off on a screen of 1440 pixels"
     names = {page.name for page in PAGES}
     assert len(names) == len(PAGES), "names of pages are keys"
     assert {*GIVEN, *QUICK} <= names

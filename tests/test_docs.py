@@ -15,6 +15,7 @@ import shlex
 import tomllib
 from collections.abc import Iterator
 from configparser import ConfigParser
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -342,6 +343,35 @@ def test_commands_and_options_in_the_text_are_there(page, options_of_commands):
         elif not code.startswith("sbatch"):
             for option in re.findall(r"(?<![\w-])--[a-z][\w-]+", code):
                 assert option in known or f'"{option}"' in ours, code
+
+
+# The program that draws each picture of docs/images.
+DRAWN_BY = {
+    "growth.png": "benchmarks/experiment_growth.py",
+    "hierarchy.gif": "scripts/hierarchy_gif.py",
+    "learning_*.png": "benchmarks/experiment_learning.py",
+    "little_gold.png": "benchmarks/experiment_little_gold.py",
+    "method_*.png": "scripts/method_pictures.py",
+    "movie.png": "scripts/page_pictures.py",
+    "plugin_*.png": "scripts/screenshots.py",
+    "questions.png": "benchmarks/experiment_questions.py",
+    "queue.png": "benchmarks/experiment_proofreader.py",
+    "report*.png": "scripts/page_pictures.py",
+    "stacks.png": "benchmarks/stacks.py",
+    "tutorial_*.png": "scripts/tutorial_pictures.py",
+}
+
+
+def test_every_picture_is_drawn_by_a_program_and_shown():
+    text = " ".join(page.read_text(encoding="utf-8") for page in PAGES)
+    for picture in sorted((ROOT / "docs" / "images").iterdir()):
+        programs = [one for name, one in DRAWN_BY.items() if fnmatch(picture.name, name)]
+        assert len(programs) == 1, picture.name
+        source = (ROOT / programs[0]).read_text(encoding="utf-8")
+        assert picture.stem.partition("_")[0] in source, picture.name
+        of_other_theme = {picture.name, re.sub("_(dark|light)", "_dark", picture.name)}
+        of_other_theme.add(re.sub("_(dark|light)", "_light", picture.name))
+        assert any(f"images/{name})" in text for name in of_other_theme), picture.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -68,10 +68,10 @@ svg.pixels { border-radius: 5px; overflow: hidden; background: #000; max-height:
   vertical-align: middle; }
 .key + span { margin-right: 14px; }
 .facts { margin-top: 8px; overflow-wrap: anywhere; max-width: none; }
-.errors figcaption b { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: baseline;
-  font-size: 13.5px; white-space: nowrap; }
-.cost { margin-left: auto; font-weight: 400; font-size: 12.5px; white-space: nowrap; }
-.kind { display: inline-block; padding: 0 7px; border-radius: 9px; font-size: 12px;
+.errors figcaption b { display: flex; flex-wrap: wrap; gap: 2px 4px; align-items: baseline;
+  font-size: 13px; white-space: nowrap; }
+.cost { margin-left: auto; font-weight: 400; font-size: 12px; white-space: nowrap; }
+.kind { display: inline-block; padding: 0 6px; border-radius: 9px; font-size: 11.5px;
   font-weight: 600; color: #14171c; }
 .kind.merge { background: #ffb84d; } .kind.split { background: #7fcdfb; }
 details { margin-top: 12px; padding: 10px 14px; }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -394,7 +395,12 @@ class Transactions:
 
 def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, History, int]:
     """Return the state and history of the journal of a store, and the entry of its snapshot."""
-    graph = store.data.read_graph(progress)
+    snapshot = store.load_snapshot(SNAPSHOT)
+    # Arrays are unpacked outside of Python, so that the journal is read beside them.
+    with ThreadPoolExecutor(1) as beside:
+        reading = beside.submit(_read_history, store, 0 if snapshot is None else snapshot.seq)
+        graph = store.data.read_graph(progress)
+        history, then = reading.result()
 
     def recall_merges(name: str) -> Mapping[str, NDArray[Any]] | None:
         snapshot = store.load_snapshot(name)
@@ -410,20 +416,6 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
             graph, store.data.policy, first_tree, store.recall_or_do_without, recall_merges
         )
 
-    snapshot = store.load_snapshot(SNAPSHOT)
-    then: list[Entry] = []  # the live actions at the snapshot
-    history = History()
-    try:
-        for record in store.journal.records:
-            history.read(record.seq, record.time, record.entry)
-            if snapshot is not None and record.seq == snapshot.seq:
-                then = list(history.done)
-    except InvalidInput as error:
-        raise SessionDamaged(
-            f"{store.path} cannot be opened: {error.problem}",
-            argument="path",
-            remedy=error.remedy or _RESTORE,
-        ) from error
     state = first_state()
     if snapshot is not None and not resume(state, (e.action for e in then), snapshot.arrays):
         state, then, snapshot = first_state(), [], None
@@ -451,6 +443,23 @@ def _replayed(store: Store, progress: ProgressCallback | None) -> tuple[State, H
             ) from error
     state.recall_from(store.recall_policy)  # from now on a policy must be there
     return state, history, 0 if snapshot is None else snapshot.seq
+
+
+def _read_history(store: Store, seq: int) -> tuple[History, list[Entry]]:
+    """Return the history of the journal, and the live actions after entry `seq`."""
+    history, then = History(), []
+    try:
+        for record in store.journal.records:
+            history.read(record.seq, record.time, record.entry)
+            if record.seq == seq:
+                then = list(history.done)
+    except InvalidInput as error:
+        raise SessionDamaged(
+            f"{store.path} cannot be opened: {error.problem}",
+            argument="path",
+            remedy=error.remedy or _RESTORE,
+        ) from error
+    return history, then
 
 
 def _compare(store: Store, policy: Policy, progress: ProgressCallback | None) -> None:

@@ -8,6 +8,7 @@ ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from napari_agglo.graph import Division, Hulls, RegionGraph, add_hull
 from napari_agglo.policy import MEAN, Policy, no_features, policy_features
 from napari_agglo.session._hierarchy.forest_cells import (
     Cells,
+    Thresholds,
     empty_cells,
     forest_thresholds,
     score_in_cells,
@@ -238,11 +240,15 @@ class Asker:
         self._scoring = policy_scoring(graph, policy)
         self._features = policy_features(policy)
         self.steady = self._scoring.kind == MEAN  # whether just the boundary counts
-        self._thresholds = forest_thresholds(self._scoring, self._features)
         self._sizes = (0, 0)
         self._rows: FeatureState | None = None
         self._cells: Cells | None = None
         self._asked = 0
+
+    @cached_property
+    def _thresholds(self) -> Thresholds | None:
+        """Thresholds of the forest: sorted at first use, as most sessions never need them."""
+        return forest_thresholds(self._scoring, self._features)
 
     def begin(self, n_slots: int, n_edges: int) -> None:
         """Forget the rows of the last replay, and expect so many regions and boundaries."""
@@ -300,7 +306,7 @@ class Asker:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
         asked = batch.astype(np.int64)
         self._asked += len(batch)
-        if self._thresholds is not None and self._asked > self.few:
+        if self._asked > self.few and self._thresholds is not None:
             # Cells that begin now know nothing of regions and boundaries as they were before.
             if self._cells is None:
                 self._cells = empty_cells(rows, self._thresholds)

@@ -15,8 +15,8 @@ from pathlib import Path
 WRITTEN = Path(__file__).with_name("api.txt")
 FOLDERS = (
     "", "volumes", "superpixels", "graph", "features", "policy", "agglomeration", "learning",
-    "pixels", "shapes", "evaluate", "compare", "plots", "movie", "report", "samples", "session",
-    "blocks", "errors",
+    "partition", "pixels", "shapes", "evaluate", "compare", "plots", "movie", "report", "samples",
+    "session", "blocks", "errors",
 )  # fmt: skip
 
 
@@ -72,6 +72,12 @@ def api() -> str:
             lines += describe(name, getattr(module, name))
         lines.append("")
     return "\n".join(lines)
+
+
+def test_every_public_folder_is_written():
+    package = Path(import_module("napari_agglo").__file__).parent
+    public = {path.parent.name for path in package.glob("[a-z]*/__init__.py")}
+    assert public - set(FOLDERS) == {"cli", "widgets"}, "the drivers have no names for users"
 
 
 def test_the_public_door_is_as_written():

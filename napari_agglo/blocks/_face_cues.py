@@ -93,12 +93,12 @@ def boundary_part(cues: Affinities, outer: Slices, around: Slices) -> NDArray[np
 def cropped(cues: Affinities, outer: Slices, around: Slices) -> Affinities:
     """Return the cues of a part without its margin; planes that cues share stay shared."""
     inner = local(outer, around)
-    seen: dict[int, NDArray[np.uint8]] = {}
+    cropped_planes: dict[int, NDArray[np.uint8]] = {}
 
     def crop(plane: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        if id(plane) not in seen:
-            seen[id(plane)] = np.ascontiguousarray(plane[inner])
-        return seen[id(plane)]
+        if id(plane) not in cropped_planes:
+            cropped_planes[id(plane)] = np.ascontiguousarray(plane[inner])
+        return cropped_planes[id(plane)]
 
     named: Mapping[str, OrientedCue] = {
         end: OrientedCue(

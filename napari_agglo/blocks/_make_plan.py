@@ -1,4 +1,4 @@
-"""Checks of a plan: inputs on one grid, ranges, policy, classifier."""
+"""Make a plan of checked inputs: one grid, ranges, policy, classifier."""
 
 from __future__ import annotations
 

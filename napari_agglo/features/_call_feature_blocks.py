@@ -15,26 +15,26 @@ from napari_agglo.graph import copy_pair
 
 
 @inlined
-def forget_columns(node: Any, edge: Any, seen: Any, versions: Any) -> None:
+def forget_columns(node: Any, edge: Any, versions_read: Any, versions: Any) -> None:
     """Note that the row of a region or of a boundary has changed, if there are further blocks."""
     if node >= 0 and versions.size > 0:
         versions[node] += 1
-    if edge >= 0 and seen.shape[0] > 0:
-        seen[edge, 0] = -1
+    if edge >= 0 and versions_read.shape[0] > 0:
+        versions_read[edge, 0] = -1
 
 
 @inlined
-def _is_known(edge: Any, u: Any, v: Any, seen: Any, versions: Any) -> Any:
+def _is_known(edge: Any, u: Any, v: Any, versions_read: Any, versions: Any) -> Any:
     """Return whether the columns of further blocks are those of the present rows.
 
     Invariant: a row that changes is filled, so that a region gets a new version, and a boundary no
     node; and a region that another was merged into keeps its node with a new version.
     """
     return (
-        seen[edge, 0] == u
-        and seen[edge, 1] == v
-        and seen[edge, 2] == versions[u]
-        and seen[edge, 3] == versions[v]
+        versions_read[edge, 0] == u
+        and versions_read[edge, 1] == v
+        and versions_read[edge, 2] == versions[u]
+        and versions_read[edge, 3] == versions[v]
     )
 
 
@@ -47,15 +47,15 @@ def ask_blocks(
     A call takes a fraction of a millisecond, whether of one boundary or of a hundred: so all of
     them are passed at once, as many as the buffer has room for.
     """
-    pairs, columns, more, seen = features.pairs, features.columns, features.more, features.seen
-    versions = features.versions
+    pairs, columns, more = features.pairs, features.columns, features.more
+    versions, versions_read = features.versions, features.versions_read
     waiting: Any = np.int64(0)
     first = np.int64(0)  # of those in the buffer
     for k in range(n):
         edge = edges[start + k]
         u = np.int64(ends[edge, 0])
         v = np.int64(ends[edge, 1])
-        if not _is_known(edge, u, v, seen, versions):
+        if not _is_known(edge, u, v, versions_read, versions):
             id_u, id_v = np.int64(ids[u]), np.int64(ids[v])
             copy_pair(edge, u, v, id_u, id_v, features.regions, features.boundaries, pairs, waiting)
             waiting += 1
@@ -66,11 +66,11 @@ def ask_blocks(
                 edge = edges[start + j]
                 u = np.int64(ends[edge, 0])
                 v = np.int64(ends[edge, 1])
-                if not _is_known(edge, u, v, seen, versions):
+                if not _is_known(edge, u, v, versions_read, versions):
                     for column in range(more.shape[1]):
                         more[edge, column] = columns[at, column]
-                    seen[edge, 0], seen[edge, 1] = u, v
-                    seen[edge, 2], seen[edge, 3] = versions[u], versions[v]
+                    versions_read[edge, 0], versions_read[edge, 1] = u, v
+                    versions_read[edge, 2], versions_read[edge, 3] = versions[u], versions[v]
                     at += 1
             waiting = np.int64(0)
             first = np.int64(k + 1)

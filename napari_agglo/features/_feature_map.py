@@ -384,7 +384,7 @@ def empty_features(
         pairs=pairs,
         columns=columns,
         more=np.zeros((len(boundaries), n_more), np.float32),
-        seen=np.full((len(boundaries) if n_more else 0, 4), -1, np.int64),
+        versions_read=np.full((len(boundaries) if n_more else 0, 4), -1, np.int64),
         versions=np.zeros(n if n_more else 0, np.int64),
         hulls=NO_HULLS if hulls is None or not preset.hulls else hull_lists(hulls, n),
     )

@@ -59,7 +59,7 @@ class FeatureState(NamedTuple):
     columns: NDArray[np.float32]  # buffer: the columns that these functions return
     more: NDArray[np.float32]  # (edges, columns) as last computed; no columns without such blocks
     # (edges, 4): nodes and versions of which `more` is; see `_call_feature_blocks`
-    seen: NDArray[np.int64]
+    versions_read: NDArray[np.int64]
     versions: NDArray[np.int64]  # (nodes,): how often the row of a region was filled
     hulls: HullLists  # of regions of a plane; empty if the preset has no hulls
 
@@ -498,7 +498,7 @@ def fill_row(node: Any, edge: Any, features: FeatureState) -> None:
         _fill_block(features.boundaries, edge, layout[NDIM], -1, layout, quantiles, blocks)
     if node >= 0:
         _fill_region(node, features)
-    forget_columns(node, edge, features.seen, features.versions)
+    forget_columns(node, edge, features.versions_read, features.versions)
 
 
 @kernel

@@ -38,7 +38,7 @@ from napari_agglo.policy import (
 
 
 class _Compilations(Listener):  # type: ignore[misc]
-    """Tell the clock of work when numba compiles: estimates of the time left are without that."""
+    """Listener of numba that excludes compilation from estimates of the time left."""
 
     def on_start(self, event: object) -> None:
         WorkClock.begin_compiling()

@@ -88,7 +88,7 @@ def multicut(
 
 
 def solvers(method: str) -> Any:
-    """Return the package with the solvers; say what to install where it is not."""
+    """Import the solvers, or raise an error that names the package to install."""
     try:
         import bioimage_cpp
     except ImportError:

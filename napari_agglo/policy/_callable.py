@@ -88,7 +88,7 @@ class CallablePolicy:
         InvalidInput
             If the function does not return a finite number for each boundary.
         """
-        return checked_numbers(_asked(self.function, graph, self.name), graph, self.name)
+        return checked_numbers(_call_function(self.function, graph, self.name), graph, self.name)
 
     def kernel(self, graph: RegionGraph) -> None:
         """Return None: the function is not compiled.
@@ -112,7 +112,7 @@ class CallablePolicy:
 
 def checked_scores(policy: Policy, graph: RegionGraph) -> NDArray[np.float64]:
     """Return the scores of a policy, checked; the merge loop relies on the check."""
-    return checked_numbers(_asked(policy.score, graph, policy.name), graph, policy.name)
+    return checked_numbers(_call_function(policy.score, graph, policy.name), graph, policy.name)
 
 
 def check_local(policy: Policy, graph: RegionGraph) -> None:
@@ -144,8 +144,8 @@ def check_local(policy: Policy, graph: RegionGraph) -> None:
         )
 
 
-def _asked(function: Callable[[RegionGraph], Any], graph: RegionGraph, name: str) -> Any:
-    """Return what a function gives; its error gets a note, so that nobody takes it for ours."""
+def _call_function(function: Callable[[RegionGraph], Any], graph: RegionGraph, name: str) -> Any:
+    """Call a function of a user, and note its name on any error."""
     with named_errors("policy", name):
         return function(graph)
 

@@ -207,17 +207,18 @@ def _axis(name: str, letters: str, picks: Picks) -> int:
     return axis if letters[axis] not in _SPACE else -1
 
 
-def _span(asked: slice, length: int, axis: str, name: str) -> range:
+def _span(requested: slice, length: int, axis: str, name: str) -> range:
     """Return the voxels of a range along an axis; refuse one that is empty or beyond the axis."""
-    text = ":".join("" if end is None else str(end) for end in (asked.start, asked.stop))
+    ends = (requested.start, requested.stop)
+    text = ":".join("" if end is None else str(end) for end in ends)
     whole = f"that axis runs from 0 to {length}, the end left out, e.g. {axis}=0:{length}"
-    if any(end is not None and not -length <= end <= length for end in (asked.start, asked.stop)):
+    if any(end is not None and not -length <= end <= length for end in ends):
         raise InvalidInput(
             f"{name} has no {axis}={text}: the axis has {length} voxels",
             argument="source",
             remedy=whole,
         )
-    span = range(length)[asked]
+    span = range(length)[requested]
     if not span:
         raise InvalidInput(
             f"{axis}={text} of {name} holds no voxel", argument="source", remedy=whole

@@ -52,10 +52,10 @@ class History:
     def do(self, edit, divisions=()):
         self.tree.look(edit.scale)
         self.past.append((state_of(self.tree), self.graph, self.edits, edit, divisions))
-        asked = self.tree.asked
+        asked = self.tree.n_scored
         self.tree.do(edit, divisions=divisions)
         if type(edit).__name__ != "Cut":
-            assert self.tree.asked == asked, "only a cut may ask the policy at its own scale"
+            assert self.tree.n_scored == asked, "only a cut may ask the policy at its own scale"
         graph = self.graph
         for division in divisions:
             graph = division.apply(graph)

@@ -74,7 +74,7 @@ def test_the_mean_of_a_boundary_is_asked_for_again_only_when_that_has_changed(se
     other = int(np.flatnonzero(tree.table(0.0) != tree.table(0.0)[1])[1])
     tree.do(Merge(0.0, ((1, other),)))
     tree.look(math.inf)
-    assert tree.asked < 2 * graph.n_boundaries
+    assert tree.n_scored < 2 * graph.n_boundaries
 
 
 @pytest.mark.slow

@@ -79,12 +79,12 @@ def test_the_policy_is_asked_once_for_each_contact_of_a_dirty_region(data, graph
             return
         edits.append(drawn[0])
         after = tree_of_edits(neighbours, score, edits)
-        asked = tree.asked
+        asked = tree.n_scored
         tree.do(drawn[0])
         for look in sorted(data.draw(st.lists(SCALES, max_size=3))):
             tree.look(look)
         tree.look(math.inf)
-        assert tree.asked - asked <= dirty_contacts(before, after, neighbours, edits)
+        assert tree.n_scored - asked <= dirty_contacts(before, after, neighbours, edits)
         before = after
 
 
@@ -103,9 +103,9 @@ def test_the_bound_is_worth_something():
     u, v = 1, 2
     assert tree.region(u, scale) != tree.region(v, scale), "test invalid"
     tree.do(Merge(scale, ((u, v),)))
-    assert tree.asked == 0
+    assert tree.n_scored == 0
     tree.look(math.inf)
-    assert 0 < tree.asked < graph.n_boundaries
+    assert 0 < tree.n_scored < graph.n_boundaries
 
 
 def changed(step):
@@ -126,7 +126,7 @@ def test_what_an_edit_changes_does_not_grow_with_the_image(side):
     assert changed(tree.steps[-1]) <= 8
     tree.do(Cut(scale, tuple(map(tree.members, tree.children(node)))))
     assert changed(tree.steps[-1]) <= 8
-    assert tree.asked == 0, "cutting into children asks nothing"
+    assert tree.n_scored == 0, "cutting into children asks nothing"
     tree.do(Lock(scale, tree.members(tree.region(u, scale))))
     tree.do(Unlock(scale, u))
     assert changed(tree.steps[-1]) <= 8

@@ -397,7 +397,7 @@ class _client:
         return client
 
     def _fitting(self, wanted: int) -> int:
-        """Return how many processes the budget of the plan allows here, of those that are asked."""
+        """Limit the requested number of processes to the budget of the plan."""
         from napari_agglo import blocks
         from napari_agglo.blocks._budget import memory_of_processes, processes_that_fit, size_text
 

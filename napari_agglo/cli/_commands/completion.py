@@ -112,8 +112,8 @@ def _fish(commands: dict[str, argparse.ArgumentParser]) -> str:
     lines = []
     for name, command in commands.items():
         outer, _, inner = name.rpartition(" ")
-        seen = " ".join(f"__fish_seen_subcommand_from {word};" for word in name.split())
-        condition = seen.rstrip(";").replace("; ", "; and ")
+        words_so_far = " ".join(f"__fish_seen_subcommand_from {word};" for word in name.split())
+        condition = words_so_far.rstrip(";").replace("; ", "; and ")
         before = f"__fish_seen_subcommand_from {outer}" if outer else "__fish_use_subcommand"
         summary = (command.description or "").partition("\n")[0]
         lines.append(f"complete -c napari-agglo -n '{before}' -a {inner} -d {_quote(summary)}")

@@ -78,9 +78,9 @@ def export_precomputed_mesh(
 
 
 def _length(view: ExportView, *units: str | None) -> float:
-    """Return the length of a unit of the spacing in a unit, the last of those that are asked for.
+    """Return the length of 1 in the spacing of a view, in the last of `units`.
 
-    Numbers whose unit is not known are in the first.
+    A spacing of an unknown unit is taken to be in the first of `units`.
     """
     one = VoxelSize((1.0,), view.graph.unit)
     for unit in units:

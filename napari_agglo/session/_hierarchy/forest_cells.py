@@ -167,7 +167,7 @@ def empty_cells(features: FeatureState, table: Thresholds) -> Cells:
 
 @inlined
 def _take_cell(item: Any, cell_of: Any, owner: Any, counts: Any, which: Any) -> Any:
-    """Return a cell for an item that has none, that of whoever has had one for longest."""
+    """Assign the oldest cell to an item that has none, and return the cell."""
     cell = counts[which]
     counts[which] = (cell + 1) % owner.size
     owner[cell] = item
@@ -199,7 +199,7 @@ def _find_place(value: Any, column: Any, starts: Any, thresholds: Any) -> Any:
 
 @inlined
 def _stamp(slot: Any, side: Any, cells: Cells) -> Any:
-    """Return the stamp of a region on one side of a boundary; 0, nobody's, if it is not known.
+    """Return the stamp of a region on one side of a boundary; 0, no stamp, if it is not known.
 
     A region that has never grown has one of its own, below 0. One that has lost its cell may have
     grown since, unnoticed by then: its stamp is not known until it grows again.
@@ -315,7 +315,7 @@ def score_in_cells(
     n_trees = np.int64(forest.roots.size)
     first = 3 * features.node_block.shape[1]
     for k in range(changed.size):
-        cells.sides[cells.edge_cell[changed[k]], 0] = 0  # which is nobody's stamp
+        cells.sides[cells.edge_cell[changed[k]], 0] = 0  # no stamp
     for k in range(grown.size):
         _note_growth(grown[k], features, table, cells)
     for k in range(batch.size):

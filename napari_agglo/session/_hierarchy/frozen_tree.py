@@ -56,7 +56,7 @@ def frozen(tree: Hierarchy) -> Arrays:
         "horizons": np.array([step.scale for step in steps], np.float64),
         "changes": np.concatenate([np.zeros((0, 3), np.int32), *changes]),
         "fresh": np.concatenate([np.zeros(0, np.int32), *(step.fresh for step in steps)]),
-        "asked": np.array([tree.asked], np.int64),
+        "asked": np.array([tree.n_scored], np.int64),
     }
 
 
@@ -83,7 +83,7 @@ def thawed(
     nothing = np.zeros(0, np.int64)
     tree = Hierarchy(graph, policy, Merges(nothing, nothing, np.zeros(0)))
     _fill_rows(tree, arrays)
-    tree.asked = int(arrays["asked"][0])
+    tree.n_scored = int(arrays["asked"][0])
     waiting = list(zip(edits, divisions, strict=True))[::-1]
     locked: dict[int, Ids] = {}
     changes = arrays["changes"]
@@ -206,8 +206,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], n: int, n_edits: int) -> No
     _require((low[inner] == np.minimum(low[first[inner]], low[second[inner]])).all())
     hashes = arrays["hashes"]
     _require((hashes[inner] == hashes[first[inner]] ^ hashes[second[inner]]).all())
-    held = np.flatnonzero(parent >= 0)
-    _require((sizes[parent[held]] > sizes[held]).all())
+    parts = np.flatnonzero(parent >= 0)
+    _require((sizes[parent[parts]] > sizes[parts]).all())
     _require(len(arrays["horizons"]) == len(steps) and not np.isnan(arrays["horizons"]).any())
     _require(steps[:, _IS_EDIT].sum() == n_edits and np.isin(steps[:, _IS_EDIT], (0, 1)).all())
     counts = np.append(steps[:, _COUNT], count)

@@ -84,7 +84,7 @@ class Hierarchy:
         self.superpixels = Superpixels(graph)
         self.constraints = Constraints(graph.n_regions)
         self.asker = Asker(graph, policy)
-        self.asked = 0  # boundaries that replays have asked the policy about, in all
+        self.n_scored = 0  # boundaries that the policy has scored in all replays
         self.horizon = np.inf
         # With each seam the regions that just one of its two runs has there. The first seam is the
         # horizon, unless that is infinite.
@@ -112,7 +112,7 @@ class Hierarchy:
         births = rows["birth"]
         live = (rows["live"] != 0) & (births > self.horizon) & (births <= scale)
         locks = self.constraints.lock_of[rows["low"]]
-        live &= (locks == 0) | (births > births[locks])  # not what a locked segment is made of
+        live &= (locks == 0) | (births > births[locks])  # not the parts of a locked segment
         fresh, *passed = [(at, fresh.all()) for at, fresh in self.seams if at <= scale]
         events = self.constraints.events_between(self.horizon, scale)
         members = np.arange(1, self.superpixels.n + 1, dtype=np.int32)
@@ -125,7 +125,7 @@ class Hierarchy:
             outcome = replay.run(scale, lambda _: events, progress)
         finally:
             self.superpixels.slot_of[:] = -1
-        self.asked += replay.asked
+        self.n_scored += replay.n_scored
         step = self._begin(scale)
         self._write(outcome, step)
         # Priorities are of pairs of rows, that is of sets of pixels, and so outlive an edit, which
@@ -236,7 +236,7 @@ class Hierarchy:
         return new
 
     def _merge(self, edit: Merge, step: Step) -> NDArray[np.int32]:
-        """Join the regions of each pair; return what is fresh: they are gone, and their union."""
+        """Join the regions of each pair; return the rows of these regions and of their unions."""
         index = len(self.constraints.edits)
         fresh = []
         for a, b in edit.pairs:
@@ -265,9 +265,9 @@ class Hierarchy:
         rows = self.log.rows
         leaf = rows["first"][order] < 0
         more = [division.members[1:] for division in divisions]
-        held = np.concatenate([rows["low"][order[leaf]], *more])
-        held.sort()
-        if len(held) != len(members) or (held != members).any():
+        members_now = np.concatenate([rows["low"][order[leaf]], *more])
+        members_now.sort()
+        if len(members_now) != len(members) or (members_now != members).any():
             raise InvalidInput(
                 "`parts` must be disjoint and make up one segment: give each of its superpixels "
                 "once."
@@ -340,11 +340,11 @@ class Hierarchy:
             outcome = replay.run(edit.scale, events, progress, believes=not divisions)
         finally:
             slot_of[members] = -1
-        self.asked += replay.asked
+        self.n_scored += replay.n_scored
         return outcome
 
     def _divide(self, division: Division, step: Step) -> NDArray[np.int32]:
-        """Put the pieces of a superpixel in its place; return what is fresh: these, and it."""
+        """Put pieces in the place of a superpixel; return the rows of the pieces and of it."""
         leaf = int(self.log.leaves[division.superpixel])
         divided = self.superpixels.divide(division)
         regrouped = self.constraints.divide(division.superpixel, division.members[1:])
@@ -359,7 +359,7 @@ class Hierarchy:
         return np.append(pieces, np.int32(leaf))
 
     def _lock(self, edit: Lock, step: Step) -> NDArray[np.int32]:
-        """Enter a lock; what is fresh is the segment, which is gone from the run."""
+        """Enter a lock; return the row of the locked segment, which leaves the run."""
         node = self._region(int(edit.members[0]), edit.scale)
         step.entered = self.constraints.enter(edit, locked=edit.members, lock=node)
         return np.array([node], np.int32)
@@ -381,7 +381,7 @@ class Hierarchy:
         return np.array([node], np.int32)
 
     def _pass_name(self, naming: int, heir: int, step: Step) -> None:
-        """Let a region go on under the name of a superpixel of what it was part of."""
+        """Pass the name of the former region, by its naming superpixel, to the region `heir`."""
         own = self.log.naming(heir)
         if own != naming:
             step.swap = (naming, own)
@@ -461,7 +461,7 @@ class Hierarchy:
         return float(self.log.rows["birth"][node])
 
     def pieces(self, node: int, scale: float) -> list[int]:
-        """Return the regions at a scale that one, which lives above it, is made of."""
+        """Return the parts of a region at a lower scale."""
         ends = self._pieces(node, scale)
         locked = self.constraints.lock_of[self.log.rows["low"][ends]].any()
         return [node] if locked else ends

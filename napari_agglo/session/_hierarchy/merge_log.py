@@ -1,6 +1,6 @@
 """The log of merges: a row for every region that some run has made, and for every superpixel.
 
-A row says of which two regions a region was made, from which scale on it is seen, and by what: a
+A row has the two parts of a region, the scale from which it is there (its birth), and its cause: a
 priority of the policy, or an edit. It is known by the set of its superpixels, of which it has a
 128-bit hash, the XOR of the hashes of the superpixels: two rows of one hash are the same region.
 
@@ -38,7 +38,10 @@ ROW = np.dtype(
         ("edit", np.int32),  # index of the edit that made it, -1 for the policy
         ("live", np.int32),  # 1 for a merge that is in force or on record, else 0; 0 for a leaf
         ("size", np.int64),  # pixels
-        ("birth", np.float64),  # scale from which it is seen (by an edit at t: t), -inf: superpixel
+        (
+            "birth",
+            np.float64,
+        ),  # scale from which it is there (an edit at t: t), -inf: superpixel
         ("priority", np.float64),
         ("hash_a", np.int64),
         ("hash_b", np.int64),
@@ -90,8 +93,8 @@ class MergeLog:
     """Rows, with room to grow.
 
     Superpixel `s` is row ``leaves[s]``, a *leaf*: at first row `s`, another one once it has been
-    divided. There is no superpixel 0, so row 0 is nobody's, and no merge has it; a table over
-    superpixels has a 0 there.
+    divided. There is no superpixel 0, so row 0 is unused, and a table over superpixels has a 0
+    there.
     """
 
     def __init__(self, pixels: NDArray[np.int64], merges: Merges) -> None:
@@ -147,7 +150,7 @@ class MergeLog:
         column[at] = values
 
     def remove(self, gone: NDArray[Any], step: Step) -> None:
-        """Let merges be live no more; nothing is then part of them."""
+        """Mark merges as dead, and clear the parents of their parts."""
         self.change("live", gone, 0, step)
         for name in ("first", "second"):
             child = self.rows[name][gone]
@@ -235,10 +238,10 @@ class MergeLog:
     def name_table(self, scale: float, locks: NDArray[np.int32]) -> NDArray[np.uint32]:
         """Return the name of the region of each superpixel; `locks` are the locked ones, or 0."""
         out = np.zeros(len(self.leaves), np.uint32)
-        seen, top, first = (np.empty(self.count, kind) for kind in (np.int8, np.int32, np.int32))
-        names_at(
-            self.leaves, scale, self.rows, locks, self.names.of_superpixel, seen, top, first, out
-        )
+        is_there = np.empty(self.count, np.int8)
+        top, first = np.empty(self.count, np.int32), np.empty(self.count, np.int32)
+        of_superpixel = self.names.of_superpixel
+        names_at(self.leaves, scale, self.rows, locks, of_superpixel, is_there, top, first, out)
         return out
 
     def in_order(self, merges: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -380,24 +383,24 @@ def naming_leaf(node: Any, rows: Any) -> Any:
 
 @kernel
 def names_at(
-    leaves: Any, scale: Any, rows: Any, locks: Any, of_superpixel: Any, seen: Any, top: Any,
+    leaves: Any, scale: Any, rows: Any, locks: Any, of_superpixel: Any, is_there: Any, top: Any,
     first: Any, out: Any,
 ) -> None:  # fmt: skip
     """Write the name of the region of each superpixel at `scale` to `out`. No bounds checking.
 
     As `regions_at`, but all that is needed of a row is read at once, into buffers of rows: whether
-    it is seen at the scale, its region, and the first of its two regions; for a leaf the negative
+    it is there at the scale, its region, and the first of its two regions; for a leaf the negative
     name, and so for a region once it is known.
     """
     for node in range(top.size - 1, 0, -1):
-        seen[node] = rows[node]["birth"] <= scale
+        is_there[node] = rows[node]["birth"] <= scale
         first[node] = rows[node]["first"]
         if first[node] < 0:
             first[node] = -np.int64(of_superpixel[rows[node]["low"]])
         up = np.int64(rows[node]["parent"])
         top[node] = node
         if up > node:
-            if seen[up] != 0:
+            if is_there[up] != 0:
                 top[node] = top[up]
         elif up >= 0 and rows[up]["birth"] <= scale:
             top[node] = up

@@ -148,7 +148,7 @@ class Replay:
         self.asker, self.members = asker, members
         self.known = Known.nothing() if known is None else known
         self.seams = list(seams)
-        self.asked = 0
+        self.n_scored = 0
         self._target = np.inf
         self._holds = False  # whether boundaries of pending slots need no priority (yet)
         n, start, stop = len(members), superpixels.start, superpixels.stop
@@ -216,7 +216,7 @@ class Replay:
         self._toggle(fresh)
 
     def _stream(self, recorded: NDArray[np.int64]) -> NDArray[np.void]:
-        """Return the recorded merges, each with the one of its stretch that takes it in."""
+        """Return the recorded merges, each with its parent merge in the same stretch."""
         n = len(recorded)
         stream = np.zeros(n, RECORDED)
         stream["row"], stream["above"] = recorded, -1
@@ -319,7 +319,7 @@ class Replay:
                 batch, self.graph.ends, self.work, self.edges, self.chain, self.superpixels
             )
             self.edges["known"][batch] = 1
-            self.asked += len(batch)
+            self.n_scored += len(batch)
 
     def _pairs(self, edges: NDArray[Any]) -> NDArray[np.int64]:
         nodes = np.sort(self.slots["node"][self.graph.ends[edges]].astype(np.int64), axis=1)
@@ -405,7 +405,7 @@ class Replay:
         joined, ends = self.work[0], self.graph.ends
         inside = np.zeros(len(self.slots), np.int8)
         inside[slots] = 1
-        held = self.out[3][: self.state[N_PENDING]].copy()  # what is pending, for afterwards
+        pending = self.out[3][: self.state[N_PENDING]].copy()  # kept for afterwards
         while True:
             roots = np.flatnonzero(inside & (joined == np.arange(len(joined))))
             self.state[N_PENDING] = len(roots)
@@ -422,10 +422,10 @@ class Replay:
             if self.slots["low"][b] < self.slots["low"][a]:
                 a, b = b, a
             self._join(a, b, event, False)
-            held = np.append(held, self.out[3][: self.state[N_PENDING]])
+            pending = np.append(pending, self.out[3][: self.state[N_PENDING]])
             inside[self._slot(int(self.slots["low"][a]))] = 1
-        self.state[N_PENDING] = len(held)
-        self.out[3][: len(held)] = held
+        self.state[N_PENDING] = len(pending)
+        self.out[3][: len(pending)] = pending
 
     def _outcome(self) -> Outcome:
         made, done, gone = self.out[:3]

@@ -7,9 +7,9 @@ Boundaries of regions are *edges* of a graph that contracts. They enter it when 
 needed: a leaf is *open* once all its boundaries are in the graph, and *closed* before, so that a
 boundary between two superpixels is part of an edge if one of them is open.
 
-A slot is *pending* when it has become clean or dirty, or has merged: which of its boundaries are to
-be in the heap must be seen to, by `offer`. It lists them as *wanted*, Python asks the policy about
-them, and `advance` enters them in the heap.
+A slot is *pending* when it has become clean or dirty, or has merged. `offer` then decides which of
+its boundaries enter the heap, and lists them as *wanted*; Python asks the policy about these, and
+`advance` enters them in the heap.
 
 Lists are chains through arrays: leaves of a slot through `next` and `next_closed` of `leaves`, and
 boundaries of superpixels that make up an edge through `chain`, whose rows are a boundary of the
@@ -92,6 +92,17 @@ JOIN_U, JOIN_V, JOIN_EDIT, IS_ACTIVE, TOP = range(7, 12)
 STOPPED, OFFER, PAUSED, DIVERGED, JOINED = range(5)
 
 
+@inlined
+def _place_of(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
+    """Return the place of a region in the table of `_toggle`, or the empty place for it."""
+    hashes, _, marks = dirty
+    mask = marks.size - 1
+    at = hash_a & mask
+    while marks[at] != 0 and (hashes[at, 0] != hash_a or hashes[at, 1] != hash_b):
+        at = (at + 1) & mask
+    return at
+
+
 @subroutine
 def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
     """Note that a region appears in, or goes from, one of the two runs.
@@ -100,10 +111,7 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
     neither, and 0 in empty places.
     """
     hashes, nodes, marks = dirty
-    mask = marks.size - 1
-    at = hash_a & mask
-    while marks[at] != 0 and (hashes[at, 0] != hash_a or hashes[at, 1] != hash_b):
-        at = (at + 1) & mask
+    at = _place_of(hash_a, hash_b, dirty)
     if marks[at] == 0:
         hashes[at, 0] = hash_a
         hashes[at, 1] = hash_b
@@ -115,14 +123,8 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
 @subroutine
 def _is_dirty(slot: Any, slots: Any, dirty: Any) -> Any:
     """Tell whether just one of the two runs has the region of a slot."""
-    hashes, _, marks = dirty
-    hash_a = slots[slot]["hash_a"]
-    hash_b = slots[slot]["hash_b"]
-    mask = marks.size - 1
-    at = hash_a & mask
-    while marks[at] != 0 and (hashes[at, 0] != hash_a or hashes[at, 1] != hash_b):
-        at = (at + 1) & mask
-    return marks[at] == 3
+    _, _, marks = dirty
+    return marks[_place_of(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)] == 3
 
 
 @kernel
@@ -142,12 +144,12 @@ def _comes_before(item: Any, other: Any, keys: Any, ties: Any) -> Any:
         return keys[item, 1] < keys[other, 1]
     if ties[item] != ties[other]:
         return ties[item] < ties[other]
-    return item > other  # a recorded merge before the boundary that it is of
+    return item > other  # a recorded merge precedes its own boundary
 
 
 @subroutine
 def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
-    """Let an item, which does not wait, wait for its key."""
+    """Insert an item that is not in the queue."""
     keys, ties, heap, place, size = queue
     keys[item, 0] = level
     keys[item, 1] = priority
@@ -158,7 +160,7 @@ def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
 
 @subroutine
 def _remove(item: Any, queue: Any) -> None:
-    """Let an item wait no more."""
+    """Remove an item from the queue, if it is there."""
     keys, ties, heap, place, size = queue
     at = np.int64(place[item])
     if at >= 0:
@@ -180,7 +182,7 @@ def _want(edge: Any, edges: Any, wanted: Any, state: Any) -> None:
 
 @subroutine
 def _slot_of_row(node: Any, rows: Any, work: Any) -> Any:
-    """Return the slot that is just the region of a row, if that is there and not locked, or -1."""
+    """Return the slot whose region equals that of a row and is not locked, or -1."""
     joined, slots, slot_of, _ = work
     slot = np.int64(slot_of[rows[node]["low"]])
     if slot >= 0:
@@ -401,7 +403,7 @@ def advance(
             used_ends = ends[: state[N_EDGES]]
             edge = find_entry(u, v, True, used_ends, table)
             if edge < 0:
-                edge = np.int64(0)  # which is spare
+                edge = np.int64(0)  # is reserved for this
                 attach(edge, u, v, graph)
             _remove(edge, queue)
             degree_u = lists[u, DEGREE]

@@ -243,7 +243,7 @@ class Asker:
         self._sizes = (0, 0)
         self._rows: FeatureState | None = None
         self._cells: Cells | None = None
-        self._asked = 0
+        self._n_scored = 0
 
     @cached_property
     def _thresholds(self) -> Thresholds | None:
@@ -253,7 +253,7 @@ class Asker:
     def begin(self, n_slots: int, n_edges: int) -> None:
         """Forget the rows of the last replay, and expect so many regions and boundaries."""
         self._rows, self._cells, self._sizes = None, None, (n_slots, n_edges)
-        self._asked = 0
+        self._n_scored = 0
 
     def _start(self, hulls: Hulls | None) -> FeatureState:
         """Make room for the rows, as far as they are used; `hulls` are of all superpixels."""
@@ -305,8 +305,8 @@ class Asker:
         if self._features is not None:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
         asked = batch.astype(np.int64)
-        self._asked += len(batch)
-        if self._asked > self.few and self._thresholds is not None:
+        self._n_scored += len(batch)
+        if self._n_scored > self.few and self._thresholds is not None:
             # Cells that begin now know nothing of regions and boundaries as they were before.
             if self._cells is None:
                 self._cells = empty_cells(rows, self._thresholds)
@@ -345,7 +345,7 @@ def add_up(
     Superpixels and boundaries that have come to a slot or an edge since are added to its row. Which
     slots and which edges these are is listed in `changed`; returns the two numbers. Hulls of slots
     are merged from those of superpixels, whose rows begin at `hull_starts`. A superpixel comes to a
-    slot with the whole slot that it was in, whose hull nobody asks for any more.
+    slot with the whole slot that it was in, whose hull is not used again.
 
     No bounds checking.
     """

@@ -146,7 +146,7 @@ class Data:
 
     def use_policy(self, policy: Policy) -> None:
         """Use `policy` as the one that the session was created with, without reading it."""
-        self.__dict__["policy"] = policy  # the cache of the property
+        self.policy = policy
 
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy other than that of the session, or one that the session has in a file."""

@@ -99,7 +99,7 @@ def _placed(role: str, layer: Any, axis: int | None = None) -> Placed:
 
 
 def _words(rows: list[CueRow]) -> dict[str, Any]:
-    """Return the words that were found with a boundary map in use, unless a cue has their name."""
+    """Return the word cue of the boundary map in use, unless another cue has its name."""
     found = [words for row in rows if (words := textons_of(row.layer)) is not None]
     taken = any(row.name == TEXTONS for row in rows)
     return {TEXTONS: found[0]} if found and not taken else {}

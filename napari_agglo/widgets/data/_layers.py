@@ -102,7 +102,7 @@ def directions_of(layer: Any) -> OrientedMap | None:
 
 
 def textons_of(layer: Any) -> Words | None:
-    """Return the words that were found with the boundary map of a layer; None if there are none."""
+    """Return the word cue that belongs to the boundary map of a layer; None if there is none."""
     words = layer.metadata.get(TEXTONS)
     return words if isinstance(words, Words) and words.shape == shape_of(layer) else None
 

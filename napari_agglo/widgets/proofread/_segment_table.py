@@ -363,7 +363,7 @@ class SegmentList(QWidget):
         if session is None or graph is None:
             self.model.show(Columns.empty(), {})
             return
-        if project.worker.busy:
+        if not project.worker.settled:
             self._soon()
             return
         if self._computing:

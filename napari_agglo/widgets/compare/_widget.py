@@ -236,7 +236,7 @@ class CompareWidget(QWidget):
         """Prepare and show the chosen panels."""
         chosen = self.choices.chosen()
         if len(chosen) < 2:
-            tell_error(InvalidInput("Choose at least two segmentations to compare."))
+            tell_error(InvalidInput("A comparison needs two segmentations", remedy="choose more"))
             return
         self.controller.start(chosen)
 

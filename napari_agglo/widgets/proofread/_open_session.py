@@ -272,7 +272,9 @@ def create_session(viewer: Any, path: Path) -> Job | None:
     project = per_viewer(viewer, Project)
     built = project.built
     if built is None:
-        raise InvalidInput("There is no hierarchy; build one in step 3, Hierarchy, first.")
+        raise InvalidInput(
+            "There is no hierarchy", argument="tree", remedy="build one in step 3, Hierarchy"
+        )
     target = checked_path(path)
     threshold = project.threshold
     sources = per_viewer(viewer, Proofreader).inputs.describe(built)
@@ -336,11 +338,15 @@ def checked_path(path: Path) -> Path:
     """Return the absolute path of a new session; refuse one that exists."""
     target = path.expanduser()
     if not target.name or target.name == ".agglo":
-        raise InvalidInput("`path` must name a folder for the session, NAME.agglo; name one.")
+        raise InvalidInput(
+            "A session needs a folder, NAME.agglo", argument="path", remedy="name one"
+        )
     if target.suffix != ".agglo":
         target = target.with_name(f"{target.name}.agglo")
     if target.exists():
         raise InvalidInput(
-            f"{target} exists already; open it, or choose another name for the new session."
+            f"{target} exists already",
+            argument="path",
+            remedy="open it, or choose another name for the new session",
         )
     return target.absolute()

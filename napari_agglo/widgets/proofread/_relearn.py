@@ -49,8 +49,9 @@ class Relearn:
         if not volumes:
             tell_error(
                 InvalidInput(
-                    "Learning from edits needs gold labels too, because edits alone are too few; "
-                    "choose gold in step 1, Data, or add a volume to the training set there."
+                    "Learning from edits needs gold labels too, because edits alone are too few",
+                    argument="volumes",
+                    remedy="choose gold in step 1, Data, or add a volume to the training set there",
                 )
             )
             return

@@ -17,12 +17,12 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.partition import build_tree
 from napari_agglo.policy import (
     DataDifference,
-    LearnedPolicy,
     MeanPolicy,
     Policy,
     adapt_cues,
     data_differences,
     is_training_data,
+    policy_features,
 )
 from napari_agglo.volumes import Words
 from napari_agglo.widgets._dataset import Dataset
@@ -148,12 +148,13 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
 
 
 def cue_mismatch(policy: Policy, dataset: Dataset | None) -> InvalidInput | None:
-    """Return the error of a learned policy on a dataset with other cues; None if they fit."""
-    if not isinstance(policy, LearnedPolicy) or dataset is None:
+    """Return the error of a policy on a dataset without the cues of its features; or None."""
+    features = policy_features(policy)
+    if features is None or dataset is None:
         return None
     words = tuple(name for name, cue in dataset.cues.items() if isinstance(cue, Words))
     cues = tuple(name for name in dataset.cues if name not in words)
-    wanted, chosen = policy.features.cues + policy.features.words, cues + words
+    wanted, chosen = features.cues + features.words, cues + words
     if wanted == chosen:
         return None
     missing = [name for name in wanted if name not in chosen]

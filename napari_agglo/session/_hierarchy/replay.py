@@ -59,6 +59,13 @@ from napari_agglo.session._hierarchy.replay_kernels import (
     RECORDED,
     SLOT,
     TOP,
+    Cuts,
+    Dirty,
+    KeyQueue,
+    Limits,
+    Lists,
+    Run,
+    Work,
     advance,
     may_join,
     offer,
@@ -159,7 +166,7 @@ class Replay:
         self.state[N_EDGES], self.state[JOIN_EDIT] = 1, -1
         leaves = np.zeros(n, LEAF)
         self.slots = np.zeros(n, SLOT)
-        self.work = (np.empty(n, np.int32), self.slots, superpixels.slot_of, leaves)
+        self.work = Work(np.empty(n, np.int32), self.slots, superpixels.slot_of, leaves)
         none = np.zeros(n, np.int32) if parts is None else parts
         start_slots(members, nodes, none, constraints.lock_of, leaves, rows, self.work)
         self.edges = np.zeros(most, EDGE)
@@ -181,36 +188,41 @@ class Replay:
         if crossing is not None:
             self.stream["crosses"][np.searchsorted(recorded, crossing)] = 1
         n_items = most + len(recorded)
-        self.queue = (
-            np.empty((n_items, 2)),
-            np.empty(n_items, np.int64),
-            np.empty(n_items, np.int32),
-            np.full(n_items, -1, np.int32),
-            np.zeros(1, np.int64),
+        queue = KeyQueue(
+            keys=np.empty((n_items, 2)),
+            ties=np.empty(n_items, np.int64),
+            heap=np.empty(n_items, np.int32),
+            place=np.full(n_items, -1, np.int32),
+            size=np.zeros(1, np.int64),
         )
-        start_stream(most, self.stream, rows, self.queue)
+        start_stream(most, self.stream, rows, queue)
         bags = empty_bags(n, len(constraints.listed(members)))
         if len(bags[1]):
             fill_bags(
-                members, self.work[0], constraints.heads, constraints.pool, constraints.scales,
+                members, self.work.joined, constraints.heads, constraints.pool, constraints.scales,
                 rows, log.leaves, *bags,
             )  # fmt: skip
-        self.cuts = (*bags, constraints.scales)
+        arrays, entries, places, tops, used = bags
+        self.cuts = Cuts(arrays, entries, places, tops, used, constraints.scales)
         room = len(recorded) + n
         toggled = len(fresh) + sum(len(rows) for _, rows in self.seams)
-        self.out = (
-            np.empty(n, ROW),
-            np.empty((room, 3), np.int32),
-            np.empty(len(recorded), np.int32),
-            np.empty(2 * room + toggled + 16, np.int32),
-            np.empty(most, np.int32),
+        self.lists = Lists(
+            made=np.empty(n, ROW),
+            done=np.empty((room, 3), np.int32),
+            gone=np.empty(len(recorded), np.int32),
+            pending=np.empty(2 * room + toggled + 16, np.int32),
+            wanted=np.empty(most, np.int32),
         )
         # A merge that is made or gone concerns three regions: less than half of the table is ever
         # in use, and of the rest no page is touched.
         n_dirty = 3 * (n + len(recorded)) + len(fresh) + sum(len(more) for _, more in self.seams)
         room = 1 << (2 * n_dirty).bit_length()
-        self._dirty = (
+        self._dirty = Dirty(
             np.zeros((room, 2), np.int64), np.zeros(room, np.int32), np.zeros(room, np.int8)
+        )  # fmt: skip
+        self._run = Run(
+            self.state, rows, self.stream, self.work, self.graph, self.edges, self.chain, queue,
+            self._dirty, self.cuts, self.lists,
         )  # fmt: skip
         self.asker.begin(n, most)
         self._toggle(fresh)
@@ -277,16 +289,13 @@ class Replay:
         self, stop: float, tie: int, believes: bool, progress: ProgressCallback | None
     ) -> int:
         """Merge up to a key, and enter boundaries in the heap as is needed; return why it ends."""
-        n_rows = self.log.count
+        n_rows, steady = self.log.count, self.asker.steady
+        limits = Limits(self._target, stop, tie, self._holds, believes, steady, _STEPS)
         while True:
-            why = advance(
-                self._target, stop, tie, self._holds, believes, self.asker.steady, _STEPS, n_rows,
-                self.state, self.rows, self.stream, self.work, self.graph, self.edges, self.chain,
-                self.queue, self._dirty, self.cuts, self.out,
-            )  # fmt: skip
+            why = advance(limits, n_rows, self._run)
             if why == OFFER:
                 self._offer()
-                self._ask(self.out[4][: self.state[N_WANTED]], progress)
+                self._ask(self.lists.wanted[: self.state[N_WANTED]], progress)
             elif why == PAUSED:
                 report(progress, "applying edits", int(self.state[N_DONE]), len(self.members))
             else:
@@ -297,11 +306,7 @@ class Replay:
     ) -> None:
         """List the boundaries of pending slots that are to enter the heap; see the kernel."""
         own = self.superpixels
-        offer(
-            within, edit, scale, inside, self.state, self.work,
-            self.graph, self.edges, self.chain, self.queue, self._dirty, self.cuts, self.out,
-            own.start, own.stop, own.adjacent,
-        )  # fmt: skip
+        offer(within, edit, scale, inside, self._run, own.start, own.stop, own.adjacent)
 
     def _ask(self, wanted: NDArray[np.int32], progress: ProgressCallback | None) -> None:
         """Have the priority of boundaries: as it is known, or from the policy."""
@@ -333,19 +338,19 @@ class Replay:
             slot = self._slot(int(self.rows["low"][row]))
             same = all(self.slots[h][slot] == self.rows[h][row] for h in ("hash_a", "hash_b"))
             if slot >= 0 and same:
-                self.out[3][self.state[N_PENDING]] = slot
+                self.lists.pending[self.state[N_PENDING]] = slot
                 self.state[N_PENDING] += 1
 
     def _slot(self, superpixel: int) -> int:
         """Return the slot of a superpixel, -1 if it is not in the replay."""
-        joined, slot = self.work[0], int(self.superpixels.slot_of[superpixel])
+        joined, slot = self.work.joined, int(self.superpixels.slot_of[superpixel])
         while slot >= 0 and joined[slot] != slot:
             slot = int(joined[slot])
         return slot
 
     def _slots(self, superpixels: Ids32) -> NDArray[np.int64]:
         """Return the slots of superpixels, each once."""
-        joined, slots = self.work[0], self.superpixels.slot_of[superpixels]
+        joined, slots = self.work.joined, self.superpixels.slot_of[superpixels]
         while True:
             slots = np.unique(slots)
             above = joined[slots]
@@ -382,17 +387,17 @@ class Replay:
         """
         slots = self.slots[inside]
         restless = slots["locked"].any() or (slots["part"] != slots["part"][0]).any()
-        for bag in slots["bag"][self.cuts[0][slots["bag"], N_CUTS] > 0].tolist():
-            cut = int(self.cuts[0][bag, FIRST_CUT])
+        for bag in slots["bag"][self.cuts.bags[slots["bag"], N_CUTS] > 0].tolist():
+            cut = int(self.cuts.bags[bag, FIRST_CUT])
             while cut >= 0 and not restless:
-                restless = self.cuts[1][cut, CUT] > event.edit
-                cut = int(self.cuts[1][cut, NEXT_CUT])
+                restless = self.cuts.entries[cut, CUT] > event.edit
+                cut = int(self.cuts.entries[cut, NEXT_CUT])
         return not restless or bool(
             may_join(inside, event.scale, event.edit, self.slots, self.cuts)
         )
 
     def _join(self, first: int, second: int, event: Event, is_active: bool) -> None:
-        joined = self.work[0]
+        joined = self.work.joined
         while joined[first] != first:
             first = int(joined[first])
         self.state[JOIN_U:TOP] = first, second, event.edit, is_active
@@ -402,16 +407,16 @@ class Replay:
         self, slots: NDArray[np.int64], event: Event, progress: ProgressCallback | None
     ) -> None:
         """Join the regions of a part pairwise, the lowest priority first, as far as is allowed."""
-        joined, ends = self.work[0], self.graph.ends
+        joined, ends = self.work.joined, self.graph.ends
         inside = np.zeros(len(self.slots), np.int8)
         inside[slots] = 1
-        pending = self.out[3][: self.state[N_PENDING]].copy()  # kept for afterwards
+        pending = self.lists.pending[: self.state[N_PENDING]].copy()  # kept for afterwards
         while True:
             roots = np.flatnonzero(inside & (joined == np.arange(len(joined))))
             self.state[N_PENDING] = len(roots)
-            self.out[3][: len(roots)] = roots
+            self.lists.pending[: len(roots)] = roots
             self._offer(True, event.edit, event.scale, inside)
-            wanted = self.out[4][: self.state[N_WANTED]].copy()
+            wanted = self.lists.wanted[: self.state[N_WANTED]].copy()
             self.state[N_WANTED] = self.state[N_PENDING] = 0
             if not len(wanted):
                 break
@@ -422,13 +427,13 @@ class Replay:
             if self.slots["low"][b] < self.slots["low"][a]:
                 a, b = b, a
             self._join(a, b, event, False)
-            pending = np.append(pending, self.out[3][: self.state[N_PENDING]])
+            pending = np.append(pending, self.lists.pending[: self.state[N_PENDING]])
             inside[self._slot(int(self.slots["low"][a]))] = 1
         self.state[N_PENDING] = len(pending)
-        self.out[3][: len(pending)] = pending
+        self.lists.pending[: len(pending)] = pending
 
     def _outcome(self) -> Outcome:
-        made, done, gone = self.out[:3]
+        made, done, gone = self.lists[:3]
         ends = self.graph.ends[: self.state[N_EDGES]]
         edges = np.flatnonzero((ends[:, 0] >= 0) & (self.edges["known"][: len(ends)] != 0))
         # Between regions that both have closed superpixels, a boundary may be incomplete.

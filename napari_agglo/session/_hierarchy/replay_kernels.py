@@ -18,9 +18,10 @@ graph and the place of the next one, -1 at the end.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
 from napari_agglo._numba.hash_tables import find_entry, find_or_enter
@@ -31,6 +32,7 @@ from napari_agglo.agglomeration._adjacency import (
     DEGREE,
     HEAD,
     NEXT,
+    Adjacency,
     _fill_table,
     contract_arrays,
 )
@@ -85,6 +87,83 @@ RECORDED = np.dtype(
     ]
 )
 
+
+class Work(NamedTuple):
+    """Regions of a replay: the root of each slot, the slots, and their superpixels."""
+
+    joined: NDArray[np.int32]
+    slots: NDArray[np.void]  # SLOT
+    slot_of: NDArray[np.int32]  # of each superpixel of the session, -1 outside of the replay
+    leaves: NDArray[np.void]  # LEAF
+
+
+class KeyQueue(NamedTuple):
+    """Indexed heap of edges, and of recorded merges, whose items follow those of the edges."""
+
+    keys: NDArray[np.float64]  # (items, 2): level and priority
+    ties: NDArray[np.int64]
+    heap: NDArray[np.int32]
+    place: NDArray[np.int32]
+    size: NDArray[np.int64]  # (1,)
+
+
+class Dirty(NamedTuple):
+    """Hash table of regions that only one of the two runs has; see `_toggle`."""
+
+    hashes: NDArray[np.int64]
+    nodes: NDArray[np.int32]  # the row of each
+    marks: NDArray[np.int8]
+
+
+class Cuts(NamedTuple):
+    """Parts of live cuts that each slot has superpixels of; see `fences`."""
+
+    bags: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    places: NDArray[np.int64]
+    tops: NDArray[np.float64]
+    used: NDArray[np.int64]
+    scales: NDArray[np.float64]  # of all edits
+
+
+class Lists(NamedTuple):
+    """Results of a replay, and lists of what is to be done; their lengths are in `state`."""
+
+    made: NDArray[np.void]  # ROW: new rows of the log
+    done: NDArray[np.int32]  # (merges, 3): rows, with the rows of their two parts
+    gone: NDArray[np.int32]  # recorded merges that do not happen
+    pending: NDArray[np.int32]  # slots
+    wanted: NDArray[np.int32]  # edges
+
+
+class Run(NamedTuple):
+    """All arrays of a replay."""
+
+    state: NDArray[np.int64]
+    rows: NDArray[np.void]  # of the log
+    stream: NDArray[np.void]  # RECORDED
+    work: Work
+    graph: Adjacency
+    edges: NDArray[np.void]  # EDGE
+    chain: NDArray[np.int32]
+    queue: KeyQueue
+    dirty: Dirty
+    cuts: Cuts
+    lists: Lists
+
+
+class Limits(NamedTuple):
+    """The key at which `advance` stops, and what it may do before."""
+
+    target: float  # boundaries of higher levels need not wait: the replay ends there
+    stop: float  # level ...
+    stop_tie: int  # ... and, after all automatic merges of that level, tie of the key
+    holds: bool  # whether boundaries of pending slots need not be in the heap yet
+    believes: bool  # whether the record is believed, with its edits
+    steady: bool  # whether the priority of a boundary depends on that boundary alone
+    most: int  # merges
+
+
 # Counters in `state`, and the merge that an edit wants done.
 N_WANTED, N_PENDING, N_MADE, N_DONE, N_GONE, N_EDGES, N_LINKS = range(7)
 JOIN_U, JOIN_V, JOIN_EDIT, IS_ACTIVE, TOP = range(7, 12)
@@ -93,7 +172,7 @@ STOPPED, OFFER, PAUSED, DIVERGED, JOINED = range(5)
 
 
 @inlined
-def _place_of(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
+def _place_of(hash_a: Any, hash_b: Any, dirty: Dirty) -> Any:
     """Return the place of a region in the table of `_toggle`, or the empty place for it."""
     hashes, _, marks = dirty
     mask = marks.size - 1
@@ -104,7 +183,7 @@ def _place_of(hash_a: Any, hash_b: Any, dirty: Any) -> Any:
 
 
 @subroutine
-def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
+def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Dirty) -> None:
     """Note that a region appears in, or goes from, one of the two runs.
 
     `dirty` is a table of regions with 3 where one run has it and the other has not, 2 where both or
@@ -121,14 +200,14 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Any) -> None:
 
 
 @subroutine
-def _is_dirty(slot: Any, slots: Any, dirty: Any) -> Any:
+def _is_dirty(slot: Any, slots: Any, dirty: Dirty) -> Any:
     """Tell whether just one of the two runs has the region of a slot."""
     _, _, marks = dirty
     return marks[_place_of(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)] == 3
 
 
 @kernel
-def toggle_rows(nodes: Any, rows: Any, dirty: Any) -> None:
+def toggle_rows(nodes: Any, rows: Any, dirty: Dirty) -> None:
     """Do `_toggle` for rows of the log. No bounds checking."""
     for k in range(nodes.size):
         row = np.int64(nodes[k])
@@ -148,7 +227,7 @@ def _comes_before(item: Any, other: Any, keys: Any, ties: Any) -> Any:
 
 
 @subroutine
-def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
+def _put(item: Any, level: Any, priority: Any, tie: Any, queue: KeyQueue) -> None:
     """Insert an item that is not in the queue."""
     keys, ties, heap, place, size = queue
     keys[item, 0] = level
@@ -159,7 +238,7 @@ def _put(item: Any, level: Any, priority: Any, tie: Any, queue: Any) -> None:
 
 
 @subroutine
-def _remove(item: Any, queue: Any) -> None:
+def _remove(item: Any, queue: KeyQueue) -> None:
     """Remove an item from the queue, if it is there."""
     keys, ties, heap, place, size = queue
     at = np.int64(place[item])
@@ -181,7 +260,7 @@ def _want(edge: Any, edges: Any, wanted: Any, state: Any) -> None:
 
 
 @subroutine
-def _slot_of_row(node: Any, rows: Any, work: Any) -> Any:
+def _slot_of_row(node: Any, rows: Any, work: Work) -> Any:
     """Return the slot whose region equals that of a row and is not locked, or -1."""
     joined, slots, slot_of, _ = work
     slot = np.int64(slot_of[rows[node]["low"]])
@@ -195,7 +274,7 @@ def _slot_of_row(node: Any, rows: Any, work: Any) -> Any:
 
 @kernel
 def start_slots(
-    members: Any, nodes: Any, parts: Any, locks: Any, leaves: Any, rows: Any, work: Any
+    members: Any, nodes: Any, parts: Any, locks: Any, leaves: Any, rows: Any, work: Work
 ) -> None:
     """Put ``members[k]`` into the slot of row ``nodes[k]``. No bounds checking.
 
@@ -235,7 +314,7 @@ def start_slots(
 
 
 @inlined
-def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
+def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: KeyQueue) -> None:
     """Let a recorded merge wait, whose two regions the record has made; edits come last."""
     row = np.int64(stream[k]["row"])
     edit = np.int64(rows[row]["edit"])
@@ -248,7 +327,7 @@ def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: Any) -
 
 
 @kernel
-def start_stream(n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
+def start_stream(n_edges: Any, stream: Any, rows: Any, queue: KeyQueue) -> None:
     """Let the first recorded merges wait. No bounds checking."""
     for k in range(stream.size):
         if stream[k]["waiting"] == 0:
@@ -256,27 +335,23 @@ def start_stream(n_edges: Any, stream: Any, rows: Any, queue: Any) -> None:
 
 
 @kernel
-def advance(
-    target: Any, stop: Any, stop_tie: Any, holds: Any, believes: Any, steady: Any, most: Any,
-    n_rows: Any, state: Any, rows: Any, stream: Any, work: Any, graph: Any, edges: Any, chain: Any,
-    queue: Any, dirty: Any, cuts: Any, out: Any,
-) -> Any:  # fmt: skip
-    """Do merges until something else is needed; return what.
+def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
+    """Do merges until something else is needed, and return the reason.
 
-    Boundaries of levels above `target`, where the replay ends, need not wait.
-    STOPPED: the next key is not below (level `stop`, after all automatic merges, `stop_tie`).
-    OFFER: boundaries of `pending` slots must enter the heap, unless `holds` says to wait with that.
-    PAUSED: `most` merges are done. DIVERGED: while all of the record is believed, edits too
-    (`believes`), a merge comes that crosses parts. JOINED: the merge that `state` asks for is done.
+    STOPPED: the next key is not below that of `limits`. OFFER: boundaries of `pending` slots must
+    enter the heap. PAUSED: as many merges as allowed are done. DIVERGED: while all of the record
+    is believed, a merge comes that crosses parts. JOINED: the merge in `state` is done.
 
-    With a `steady` policy, the priority of a boundary depends on itself alone: it keeps its place
-    in the heap when one of its regions grows elsewhere. So the boundaries of a hub are not gone
+    The log has `n_rows` rows without those made. With a steady policy, a boundary keeps its place
+    in the heap when one of its regions grows elsewhere: the boundaries of a hub are not gone
     through at each of its merges. No bounds checking.
     """
+    target, stop, stop_tie, holds, believes, steady, most = limits
+    state, rows, stream, work, graph, edges, chain, queue, dirty, cuts, results = run
     joined, slots, _, leaves = work
     ends, links, lists, table, filled, kept, absorbed = graph
     keys, ties, heap, _, size = queue
-    made, done, gone, pending, wanted = out
+    made, done, gone, pending, wanted = results
     bags, entries, places, tops, used, scales = cuts
     n_edges = np.int64(edges.size)
     for k in range(state[N_WANTED]):
@@ -480,8 +555,7 @@ def advance(
 
 @kernel
 def offer(
-    within: Any, newer_than: Any, scale: Any, inside: Any, state: Any, work: Any, graph: Any,
-    edges: Any, chain: Any, queue: Any, dirty: Any, cuts: Any, out: Any, start: Any, stop: Any,
+    within: Any, newer_than: Any, scale: Any, inside: Any, run: Run, start: Any, stop: Any,
     adjacent: Any,
 ) -> None:  # fmt: skip
     """List the boundaries of `pending` slots that are to enter the heap in `wanted`.
@@ -491,10 +565,10 @@ def offer(
     With `within` they are all boundaries between slots that are `inside`, those across which an
     edit may join at `scale`: no cut that is newer keeps them apart there. No bounds checking.
     """
+    state, _, _, work, graph, edges, chain, queue, dirty, cuts, results = run
     joined, slots, slot_of, leaves = work
     ends, links, lists, table, filled, _, _ = graph
-    place = queue[3]
-    pending, wanted = out[3], out[4]
+    place, pending, wanted = queue.place, results.pending, results.wanted
     bags, entries, places, tops, _, scales = cuts
     for p in range(state[N_PENDING]):
         slot = np.int64(pending[p])
@@ -574,7 +648,7 @@ def offer(
 
 
 @kernel
-def may_join(inside: Any, scale: Any, edit: Any, slots: Any, cuts: Any) -> Any:
+def may_join(inside: Any, scale: Any, edit: Any, slots: Any, cuts: Cuts) -> Any:
     """Tell whether an edit may join slots at `scale`: no lock or newer cut keeps two apart."""
     bags, entries, places, tops, _, scales = cuts
     for k in range(inside.size):

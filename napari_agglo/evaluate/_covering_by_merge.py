@@ -48,6 +48,27 @@ class Owned(NamedTuple):
     owner: NDArray[np.int64]  # segment of each gold segment; -1 if that lies wholly in one
 
 
+class Joins(NamedTuple):
+    """The merges, and the overlaps that join in each of them; see `ErrorPath`."""
+
+    winners: NDArray[np.int64]
+    losers: NDArray[np.int64]
+    parents: NDArray[np.int64]  # union-find of the segments
+    kept: NDArray[np.int64]
+    gone: NDArray[np.int64]
+    met: NDArray[np.int64]
+
+
+class Terms(NamedTuple):
+    """The covering and what it is the sum of."""
+
+    worth: NDArray[np.float64]  # term of each gold segment
+    inside: NDArray[np.float64]  # squares of the gold segments wholly in each segment, summed
+    best: NDArray[np.float64]  # the largest IoU of each gold segment so far
+    sums: NDArray[np.float64]  # (2,): the sum so far, and its rounding error
+    covering: NDArray[np.float64]  # before the first merge and after each
+
+
 @inlined
 def _link(gold: Any, segment: Any, owned: Owned) -> None:
     """Put a gold segment at the beginning of a segment's list."""
@@ -120,30 +141,21 @@ def covering_kernel(
     overlaps: Overlaps,
     ranking: Ranking,
     owned: Owned,
-    winners: Any,
-    losers: Any,
-    joins: Any,
-    parents: Any,
-    worth: Any,
-    inside: Any,
-    best: Any,
-    sums: Any,
-    covering: Any,
+    joins: Joins,
+    terms: Terms,
     total: Any,
     start: Any,
     budget: Any,
 ) -> Any:
     """Follow the merges from `start` on, write the covering after each; return the next merge.
 
-    The kernel stops once about `budget` gold segments have been updated. `joins` are the overlaps
-    that joined in each step: `kept`, `gone` and `met` of an `ErrorPath`. ``worth[j]`` is the term
-    of gold segment j in the sum, `inside` the sum of squares of those that lie wholly in a segment,
-    `best` the largest IoU so far. Nothing is checked.
+    The kernel stops once about `budget` gold segments have been updated. No bounds checking.
     """
     rows, columns, counts, sizes, gold_sizes = overlaps
     keys, heap, first, _ = ranking
     head, after, _, owner = owned
-    kept, gone, met = joins
+    winners, losers, parents, kept, gone, met = joins
+    worth, inside, best, sums, covering = terms
     covered, rest = sums[0], sums[1]
     step = start
     while step < winners.size and budget > 0:
@@ -263,7 +275,6 @@ def covering_path(
     best = np.zeros(gold_sizes.size)
     np.maximum.at(best, table.columns, keys)
     n = table.row_ids.size
-    parents = np.arange(n)
     overlaps = Overlaps(table.rows, table.columns, counts, sizes, gold_sizes)
     ranking = Ranking(keys, heap, first, place)
     owned = Owned(np.full(n, -1), *(np.full(best.size, -1) for _ in range(3)))
@@ -271,13 +282,11 @@ def covering_path(
     sums = np.array([worth.sum(), 0.0])  # and its rounding error
     own_kernel(overlaps, ranking, owned, inside)
     covering[0] = sums[0] / total
-    joins = (joined.kept, joined.gone, joined.met)
+    joins = Joins(winners, losers, np.arange(n), joined.kept, joined.gone, joined.met)
+    terms = Terms(worth, inside, best, sums, covering)
     step = 0
     while step < m:
         report(progress, "covering", step, m)
-        step = covering_kernel(
-            overlaps, ranking, owned, winners, losers, joins, parents, worth, inside, best, sums,
-            covering, total, step, _SLICE,
-        )  # fmt: skip
+        step = covering_kernel(overlaps, ranking, owned, joins, terms, total, step, _SLICE)
     report(progress, "covering", m, m)
     return covering, float((best * gold_sizes).sum()) / total

@@ -18,7 +18,8 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.widgets import HierarchyWidget
 
 PACKAGE = Path(agglo.__file__).parent
-MOST_FILES = 30
+MOST_FILES = 30  # until the edit is on the disk and on the canvas
+MOST_IN_ALL = 32  # with the panels that follow
 
 
 @contextmanager
@@ -53,17 +54,22 @@ def test_a_merge_by_shift_click_crosses_few_files(viewer, hands):
         QTest.mouseClick(
             hands.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier, spot
         )
+    with files_crossed() as later:
+        hands.settle()
     assert hands.project.n_segments == before - 1
     assert {"widgets/proofread/_gestures.py", "widgets/_scene.py"} <= found, "test invalid"
+    assert "widgets/proofread/_segment_panel.py" in later, "test invalid"
     assert len(found) <= MOST_FILES, "\n".join(sorted(found))
+    assert len(found | later) <= MOST_IN_ALL, "\n".join(sorted(found | later))
 
 
 @pytest.mark.parametrize("with_session", [False, True])
 def test_one_table_is_looked_up_for_a_tick(viewer, shown, with_session, monkeypatch, tmp_path):
     from napari_agglo.widgets.proofread import ProofreadWidget
 
-    for widget in (HierarchyWidget, ProofreadWidget):
-        viewer.window.add_dock_widget(widget(viewer), name=widget.title)
+    step = HierarchyWidget(viewer)
+    for widget in (step, ProofreadWidget(viewer)):
+        viewer.window.add_dock_widget(widget, name=widget.title)
     if with_session:
         graph, policy = shown.built.regions.graph, shown.built.policy
         session = agglo.Session.create(tmp_path / "a.agglo", graph, policy, tree=shown.tree)
@@ -80,9 +86,12 @@ def test_one_table_is_looked_up_for_a_tick(viewer, shown, with_session, monkeypa
         return look_up(*given, **options)
 
     monkeypatch.setattr(owner, "lut", counted)
-    for threshold in (0.2, 0.25, 0.4):
+    slider = step.scale.slider.slider
+    for share in (0.2, 0.3, 0.45):
         calls.clear()
-        shown.threshold = threshold
+        before = shown.threshold
+        slider.setValue(round(share * slider.maximum()))
+        assert shown.threshold != before, "test invalid"
         draw()
         settle(shown)
         assert len(calls) == 1, calls

@@ -11,7 +11,7 @@ import pytest
 
 import napari_agglo as agglo
 from benchmarks import __main__ as command
-from benchmarks import judge
+from benchmarks import bench_compile, judge
 from benchmarks.experiment_little_gold import PATCH, paint
 from benchmarks.results import (
     BLOCK,
@@ -179,6 +179,26 @@ def test_a_policy_is_judged_with_another_choice_of_segments(tmp_path, monkeypatc
     assert errors != pytest.approx(agglo.split_vi(plain.segment(0.5), gold)), "test invalid"
     again = judge.run("made up", 0, "flat/adaptive", {"preset": "minimal"}, 0)
     assert again == row, "kept by its name, options and code"
+
+
+# Helpers of a few lines, and those of lists whose arrays lie otherwise in memory: the merge loop by
+# the mean keeps the ends and the links of an edge side by side.
+COMPILED_AGAIN = {
+    "_numba.hash_tables", "_numba.heaps", "_numba.union_find", "agglomeration._adjacency",
+    "agglomeration._merge_order", "graph._edge_search", "graph._hulls", "volumes._labels",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_hardly_a_kernel_is_compiled_again_for_other_types_of_its_arguments():
+    compiled: dict[str, set[str]] = {}
+    for _, name, types, _ in bench_compile.measure():
+        assert types not in compiled.get(name, ()) or name.startswith("numba."), "not kept"
+        compiled.setdefault(name, set()).add(types)
+    assert len(compiled) > 150, "test invalid: hardly anything was compiled"
+    again = {name.rpartition(".")[0] for name, types in compiled.items() if len(types) > 1}
+    assert {module for module in again if not module.startswith("numba.")} == COMPILED_AGAIN
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.25, 1.0])

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
@@ -20,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from oracles.histories import COMPARED, check_against_oracle, check_cells, check_hub
 from oracles.repairs import POLICIES, graphs
 from session.test_session_machine import Proofreading
+
+from napari_agglo.session._hierarchy import superpixels
 
 _RANDOM = {
     "deadline": None,
@@ -50,9 +53,17 @@ def engine() -> None:
     def compare_hubs(n, seed, kind):
         check_hub(n, seed, edits=4, kind=kind)
 
+    @settings(max_examples=3, **_RANDOM)
+    @given(st.integers(0, 2**16), st.sampled_from([0, 100]))
+    def compare_forest_hubs(seed, few):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(superpixels.Asker, "few", few)
+            check_hub(60, seed, edits=3, kind="forest")
+
     compare()
     compare_cells()
     compare_hubs()
+    compare_forest_hubs()
 
 
 def session() -> None:

@@ -1,14 +1,16 @@
-"""Random histories of edits, looks, undo and redo, compared with the run from scratch."""
+"""Random histories of edits, moves, looks, undo and redo, compared with the run from scratch."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from oracles.edits import adjacency, asleep, constraints, policy_score, tree_of_edits
+from oracles.moves import shown
 from oracles.proofreader import SCALES, draw_cut_through, draw_edit
 from oracles.repairs import (
     as_scores,
@@ -21,12 +23,14 @@ from oracles.repairs import (
 )
 from oracles.sessions import with_pieces
 
-from napari_agglo.session._actions import Cut, Lock, Merge, as_ids
+from napari_agglo import InvalidInput
+from napari_agglo.session._actions import Cut, Lock, Merge, Override, as_ids, fingerprint
 from napari_agglo.session._hierarchy import forest_cells, superpixels
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._threshold_view import Frontier
 
-KINDS = ("edit", "edit", "edit", "edit", "divide", "look", "undo", "redo")
-COMPARED = Counter()  # histories, edits, looks and undos that have been compared in this process
+KINDS = (*["edit"] * 4, "divide", "look", "undo", "redo", "move", "move", "make real")
+COMPARED = Counter()  # what has been compared in this process: histories, edits, looks, ...
 
 
 class History:
@@ -36,6 +40,7 @@ class History:
         self.kind, self.seed = kind, seed
         self.tree = Hierarchy(graph, as_scores(graph, kind, seed)[0])
         self.edits, self.past, self.undone = [], [], []
+        self.moves = []  # up and down; edits and undo may hide them, and show them again
         self._read(graph)
 
     def _read(self, graph):
@@ -51,11 +56,12 @@ class History:
 
     def do(self, edit, divisions=()):
         self.tree.look(edit.scale)
-        self.past.append((state_of(self.tree), self.graph, self.edits, edit, divisions))
-        asked = self.tree.n_scored
+        state = state_of(self.tree)
+        self.past.append((state, self.graph, self.edits, [*self.moves], edit, divisions))
+        n_scored = self.tree.n_scored
         self.tree.do(edit, divisions=divisions)
         if type(edit).__name__ != "Cut":
-            assert self.tree.n_scored == asked, "only a cut may ask the policy at its own scale"
+            assert self.tree.n_scored == n_scored, "only a cut may ask the policy at its own scale"
         graph = self.graph
         for division in divisions:
             graph = division.apply(graph)
@@ -67,23 +73,77 @@ class History:
 
     def undo(self):
         self.tree.undo()
-        state, graph, self.edits, edit, divisions = self.past.pop()
+        state, graph, self.edits, self.moves, edit, divisions = self.past.pop()
         assert state_of(self.tree) == state
         self.undone.append((edit, divisions))
         if divisions:
             self._read(graph)
         COMPARED["undos"] += 1
 
+    def frontier(self, scale):
+        """Return the view at a scale, with the moves that are possible now."""
+        frontier = Frontier(self.tree, scale)
+        for move in self.moves:
+            if move.scale == scale:
+                with suppress(InvalidInput):
+                    frontier.apply(move)
+        return frontier
+
+    def move(self, direction, scale, superpixel):
+        """Show the segment at a superpixel one step up or down; compare the view."""
+        frontier = self.frontier(scale)
+        members = self.tree.members(frontier.shown(superpixel))
+        move = Override(direction, scale, superpixel, fingerprint(members))
+        try:
+            frontier.apply(move)
+        except InvalidInput:  # it is locked, or its branch ends: the run agrees
+            self.compare_view(scale, [*self.moves, move])
+        else:
+            before = self.seen(scale)
+            self.moves.append(move)
+            assert self.seen(scale) != before
+        self.compare_view(scale, self.moves)
+        COMPARED["moves"] += 1
+
+    def make_real(self, scale, superpixel):
+        """Turn the moves at a scale into an edit where a superpixel is, and drop the others."""
+        frontier = self.frontier(scale)
+        edit = frontier.edit_for(superpixel)
+        if edit is None:
+            return
+        members, region = self.tree.members, self.tree.region(superpixel, scale)
+        touched = frozenset({*members(region), *members(frontier.shown(superpixel))})
+        seen, apart = self.seen(scale), partition(self.tree, scale)
+        COMPARED["moves made real"] += 1
+        self.do(edit)
+        self.undone.clear()
+        self.moves = [move for move in self.moves if move.scale != scale]
+        assert partition(self.tree, scale) == (
+            {segment for segment in seen if segment <= touched}
+            | {segment for segment in apart if not segment & touched}
+        )
+
+    def seen(self, scale):
+        """Return the segments of the view as sets."""
+        frontier = self.frontier(scale)
+        nodes = {frontier.shown(superpixel) for superpixel in self.neighbours}
+        return {frozenset(self.tree.members(node).tolist()) for node in nodes}
+
+    def compare_view(self, scale, moves):
+        assert self.seen(scale) == shown(self.run(), self.edits, scale, moves)
+
     def compare(self):
-        """Compare all merges, and what is asleep."""
+        """Compare all merges, what is asleep, and the views that have moves."""
         expected = self.run()
         assert nodes_of(self.tree) == expected.nodes()
         assert set(self.tree.asleep()) == asleep(expected, self.edits)
+        for scale in {move.scale for move in self.moves}:
+            assert self.seen(scale) == shown(expected, self.edits, scale, self.moves)
         COMPARED["looks"] += 1
 
 
 def check_against_oracle(data, graph, kind, seed, most, look_always=False, kinds=KINDS):
-    """Edit, look, undo and redo at random; after each compare with the run from scratch."""
+    """Edit, look, move, undo and redo at random; compare each with the run from scratch."""
     history = History(graph, kind, seed)
     history.compare()
     tree, draw = history.tree, data.draw
@@ -106,6 +166,14 @@ def check_against_oracle(data, graph, kind, seed, most, look_always=False, kinds
                 history.do(edit, *divisions)
                 history.undone.clear()
                 assert partition(tree, scale) == expected
+        elif action == "move":
+            superpixel = draw(st.integers(1, history.graph.n_regions))
+            if history.edits and draw(st.booleans()):  # where one has just been made
+                scale, superpixel = place_of(history.edits[-1])
+            history.move(draw(st.sampled_from(["up", "down"])), scale, superpixel)
+        elif action == "make real" and history.moves:
+            move = draw(st.sampled_from(history.moves))
+            history.make_real(move.scale, move.superpixel)
         elif action == "look":
             assert partition(tree, scale) == history.run().partition(scale)
             COMPARED["looks"] += 1
@@ -119,6 +187,15 @@ def check_against_oracle(data, graph, kind, seed, most, look_always=False, kinds
     while history.past:
         history.undo()
     COMPARED["histories"] += 1
+
+
+def place_of(edit):
+    """Return the scale of an edit, and a superpixel of what it concerns."""
+    if isinstance(edit, Merge):
+        return edit.scale, edit.pairs[0][0]
+    if isinstance(edit, Cut):
+        return edit.scale, int(edit.parts[0][0])
+    return edit.scale, int(edit.members[0]) if isinstance(edit, Lock) else edit.superpixel
 
 
 def check_cells(data, graph, seed, most):

@@ -50,8 +50,13 @@ def draw_edit(draw, neighbours, partition, locks, scale):
     kind = draw(st.sampled_from(kinds))
     if kind in ("merge", "far"):
         u, v = draw(st.sampled_from(pairs if kind == "merge" else far))
-        anchors = (draw(st.sampled_from(sorted(u))), draw(st.sampled_from(sorted(v))))
-        return Merge(scale, (anchors,)), partition - {u, v} | {u | v}
+        joined = [u, v]
+        others = [region for region in free if region not in joined]
+        if others and draw(st.booleans()):  # one edit that joins three
+            joined.append(draw(st.sampled_from(others)))
+        first, *rest = (draw(st.sampled_from(sorted(region))) for region in joined)
+        edit = Merge(scale, tuple((first, anchor) for anchor in rest))
+        return edit, partition - {*joined} | {frozenset().union(*joined)}
     if kind == "cut":
         segment = draw(st.sampled_from(large))
         parts = connected_parts(draw, neighbours, segment)

@@ -26,6 +26,7 @@ from napari_agglo.features import feature_map
 from napari_agglo.graph import divide
 from napari_agglo.policy import LearnedPolicy, MeanPolicy
 from napari_agglo.session._actions import Cut, Lock, Merge, as_ids
+from napari_agglo.session._hierarchy import superpixels
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 
@@ -39,7 +40,7 @@ def test_it_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
 @settings(max_examples=5000)
 @given(st.data(), graphs(most=10), POLICIES, st.booleans())
 def test_it_equals_the_run_from_scratch_for_a_long_time(data, graph, policy, look_always):
-    check_against_oracle(data, graph, *policy, most=14, look_always=look_always)
+    check_against_oracle(data, graph, *policy, most=16, look_always=look_always)
 
 
 @examples(100)
@@ -61,10 +62,25 @@ def test_it_equals_the_run_from_scratch_with_cells_of_the_forest(data, graph, se
     check_cells(data, graph, seed, most=8)
 
 
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(st.data(), graphs(most=10), st.integers(0, 999))
+def test_it_equals_the_run_with_cells_of_the_forest_for_a_long_time(data, graph, seed):
+    check_cells(data, graph, seed, most=14)
+
+
 @examples(12)
 @given(st.sampled_from([60, 240]), st.integers(0, 2**16), st.sampled_from(["callable", "mean"]))
 def test_it_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n, seed, kind):
     check_hub(n, seed, edits=2, kind=kind)
+
+
+@examples(10)
+@given(st.integers(0, 2**16), st.sampled_from([0, 2000]))
+def test_it_equals_the_run_by_a_forest_beside_a_region_that_touches_dozens(seed, few):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(superpixels.Asker, "few", few)
+        check_hub(24, seed, edits=2, kind="forest")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -83,6 +99,16 @@ def test_the_mean_of_a_boundary_is_asked_for_again_only_when_that_has_changed(se
 def test_it_equals_the_run_beside_a_region_that_touches_hundreds_for_a_long_time(n, seed):
     check_hub(n, seed, edits=4)
     check_hub(n, seed, edits=4, kind="mean")
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.integers(0, 2**16), st.sampled_from([0, 100, 2000]))
+def test_it_equals_the_run_by_a_forest_beside_a_region_that_touches_60(seed, few):
+    """By cells from the first boundary on, from the hundredth on, or hardly ever."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(superpixels.Asker, "few", few)
+        check_hub(60, seed, edits=3, kind="forest")
 
 
 def test_an_edit_that_was_recorded_at_the_scale_looked_at_and_does_not_happen_again():

@@ -3,6 +3,9 @@
 After an edit only the boundaries of the changed segments are scored again, since the two sides of
 the others are the same; and statistics of segments that have not changed are kept. In its own file
 because it is a cache with a result of its own.
+
+All trees of a forest are evaluated, where the agglomeration does with lower bounds: the effort that
+is left, which the dock shows beside each question, is a sum over all boundaries.
 """
 
 from __future__ import annotations

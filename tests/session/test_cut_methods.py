@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import networkx as nx
 import numpy as np
@@ -10,10 +11,14 @@ import pytest
 from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 from oracles import cuts as slow
+from oracles import repairs
 from oracles.agglomerate import graph_of_edges, merge_naively
 from refusals import refuses
 
-from napari_agglo import InvalidInput, agglomerate
+from napari_agglo import InvalidInput, MergeTree, agglomerate
+from napari_agglo.agglomeration import merge_greedily
+from napari_agglo.features import feature_map
+from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session import CutProblem, cut_method
 from napari_agglo.session._cut_methods import (
     by_tree,
@@ -66,6 +71,13 @@ def assert_are_parts(graph, members, seeds, parts):
         assert part.tolist() == sorted(part.tolist())
         assert part.dtype == np.int64
         assert slow.is_connected(part.tolist(), graph.edges.tolist())
+
+
+def merge_tree_of(graph, merges):
+    """Return the tree of the merges of a loop."""
+    return MergeTree(
+        graph.superpixels, merges.winners, merges.losers, merges.priorities, graph.sizes
+    )
 
 
 def tree_of(graph, policy="mean"):
@@ -188,6 +200,29 @@ def test_seeded_equals_naive_agglomeration_under_constraints(case):
         root = {k: winner if r == loser else r for k, r in root.items()}
     expected = [[k for k in members.tolist() if root[k] == root[seed]] for (seed,) in seeds]
     assert [part.tolist() for part in parts] == expected
+
+
+@given(repairs.graphs(), st.data())
+def test_seeded_by_a_forest_equals_the_loop_that_evaluates_every_tree(graph, data):
+    members = data.draw(st.sampled_from(connected_pieces(graph, np.arange(1, graph.n_regions + 1))))
+    assume(len(members) > 1)
+    chosen = data.draw(st.permutations(members.tolist()))[: data.draw(st.integers(2, 5))]
+    seeds = [chosen[::2], chosen[1::2]]
+    features = feature_map(graph)
+    seed, n_trees = data.draw(st.integers(0, 999)), data.draw(st.integers(1, 20))
+    policy = LearnedPolicy(features, repairs.random_forest(seed, features.width, n_trees))
+    calls = []
+
+    def eager(graph, policy, **options):
+        calls.append(policy)
+        merges = merge_greedily(graph, policy, rescore=True, **options)
+        return merge_tree_of(graph, merges)
+
+    parts = [part.tolist() for part in seeded(graph, members, seeds, policy)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[seeded.__module__], "merge_tree", eager)
+        assert [part.tolist() for part in seeded(graph, members, seeds, policy)] == parts
+    assert calls == [policy]
 
 
 @given(cuts(most=8))

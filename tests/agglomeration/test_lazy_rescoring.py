@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.repairs import hub_graph
 
+import napari_agglo as agglo
+from benchmarks import volumes
 from napari_agglo import Cancelled, agglomerate, oversegment, region_graph, train
 from napari_agglo.agglomeration import _agglomerate, merge_greedily
 from napari_agglo.features import feature_map
@@ -74,6 +78,54 @@ def test_the_merges_are_those_of_the_loop_that_scores_in_full(problem):
     graph, policy, constraints = problem
     eager = merge_greedily(graph, policy, rescore=True, **constraints)
     assert_same(merge_greedily(graph, policy, **constraints), eager)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_merges_are_the_same_beside_a_region_that_touches_hundreds(seed):
+    graph = hub_graph(60 if numba.config.DISABLE_JIT else 600, seed)
+    features = feature_map(graph)
+    rng = np.random.default_rng(seed)
+    policy = LearnedPolicy(features, random_forest(rng, features.width, 30, rng.random(50)))
+    eager = merge_greedily(graph, policy, rescore=True)
+    assert_same(merge_greedily(graph, policy), eager)
+
+
+def from_sample(kind, min_size):
+    sample = agglo.sample(kind)
+    superpixels = oversegment(sample.cues["boundary"], min_size=min_size)
+    graph = region_graph(superpixels, sample.cues, spacing=sample.spacing)
+    return graph, train(graph, sample.gold, epochs=1)
+
+
+def from_stack(shape=None):
+    """Return the graph of a stack, tiled to a shape, and a forest that any gold taught."""
+    if volumes.data_folder() is None:
+        pytest.skip("no real volumes")
+    small = region_graph(*volumes.crop()[:2])
+    tree = agglomerate(small)
+    gold = tree.segment(float(np.quantile(tree.heights, 0.95)))
+    graph = small if shape is None else region_graph(*volumes.tiled(shape))
+    return graph, train(small, gold, strategy="flat")
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("make", "least"),
+    [
+        (lambda: from_sample("neuropil2d", 10), 1000),
+        (lambda: from_sample("neuropil3d", 200), 1000),
+        (lambda: from_sample("cells2d", 10), 1000),
+        (from_stack, 1000),
+        (lambda: from_stack((128, 168, 272)), 10_000),
+    ],
+    ids=["neuropil2d", "neuropil3d", "cells2d", "SNEMI3D mini", "tiled"],
+)
+def test_the_merges_are_the_same_on_samples_and_real_volumes(make, least):
+    graph, policy = make()
+    assert graph.n_regions > least
+    lazy = merge_greedily(graph, policy)
+    assert_same(lazy, merge_greedily(graph, policy, rescore=True))
 
 
 @pytest.fixture(scope="module")

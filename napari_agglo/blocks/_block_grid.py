@@ -85,21 +85,14 @@ class Grid:
         """Return the number of voxels that a block owns."""
         return math.prod(s.stop - s.start for s in self.slices(index))
 
-    def groups(self) -> list[tuple[int, ...]]:
-        """Return groups of neighbouring blocks, 8 to 16 each where there are as many.
-
-        The groups are the blocks of `coarser`, in its order.
-        """
+    def group(self, index: int) -> tuple[int, ...]:
+        """Return the blocks that a block of `coarser` holds: 8 to 16 where there are as many."""
         factors = self._factors()
-        coarse = self.coarser()
-        out = []
-        for group in range(coarse.n_blocks):
-            sides = (
-                range(at * f, min((at + 1) * f, count))
-                for at, f, count in zip(coarse.place(group), factors, self.counts, strict=True)
-            )
-            out.append(tuple(self.index(place) for place in itertools.product(*sides)))
-        return out
+        sides = (
+            range(at * f, min((at + 1) * f, count))
+            for at, f, count in zip(self.coarser().place(index), factors, self.counts, strict=True)
+        )
+        return tuple(self.index(place) for place in itertools.product(*sides))
 
     def coarser(self) -> Grid:
         """Return the grid whose blocks are the groups of this one."""
@@ -179,4 +172,4 @@ def reduction_grids(grid: Grid) -> list[Grid]:
 def reduced_tasks(grid: Grid, level: int, index: int) -> list[tuple[str, int]]:
     """Return the tasks whose tables a task of a level of the reduction adds."""
     before = "statistics" if level == 1 else f"reduce-{level - 1}"
-    return [(before, block) for block in reduction_grids(grid)[level - 1].groups()[index]]
+    return [(before, block) for block in reduction_grids(grid)[level - 1].group(index)]

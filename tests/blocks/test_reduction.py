@@ -19,7 +19,7 @@ from refusals import refuses
 from napari_agglo import blocks
 from napari_agglo.blocks import _block_superpixels, _budget, _stages, _tables
 from napari_agglo.blocks._block_graph import TableSum
-from napari_agglo.blocks._block_grid import reduced_tasks
+from napari_agglo.blocks._block_grid import Grid, reduced_tasks, reduction_grids
 from napari_agglo.blocks._budget import reduction_bytes
 from napari_agglo.blocks._run_files import Job
 from napari_agglo.blocks._tables import Table, write_table
@@ -166,6 +166,27 @@ def test_the_estimate_of_a_plan_has_the_reduction(plan):
     cost = blocks.estimate(plan)
     assert cost.reduction_bytes > 0
     assert cost.peak_bytes >= 350_000_000 + cost.reduction_bytes
+
+
+@pytest.mark.parametrize(
+    ("shape", "block"),
+    [((5, 4), (2, 4)), ((300,), (1,)), ((9, 8, 7), (2, 2, 2)), ((3,) * 4, (1,) * 4)],
+)
+def test_every_table_is_added_once_by_each_level_of_the_reduction(shape, block):
+    grid = Grid(shape, block)
+    grids = reduction_grids(grid)
+    assert grids[-1].n_blocks <= 16
+    for level, coarse in enumerate(grids[1:], start=1):
+        tasks = [reduced_tasks(grid, level, index) for index in range(coarse.n_blocks)]
+        stage = "statistics" if level == 1 else f"reduce-{level - 1}"
+        every = [(stage, index) for index in range(grids[level - 1].n_blocks)]
+        assert sorted(sum(tasks, [])) == every
+        for index, group in enumerate(tasks):  # the blocks of a group are those within its box
+            box = coarse.slices(index)
+            parts = [grids[level - 1].slices(block) for _, block in group]
+            for axis, side in enumerate(box):
+                assert min(part[axis].start for part in parts) == side.start
+                assert max(part[axis].stop for part in parts) == side.stop
 
 
 @pytest.fixture

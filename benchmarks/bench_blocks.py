@@ -2,23 +2,27 @@
 
     python -m benchmarks.bench_blocks make FOLDER --shape 1024,1024,1024    the volume
     python -m benchmarks.bench_blocks run FOLDER --memory 4e9               end to end
-    python -m benchmarks.bench_blocks memory FOLDER --shape 384,384,384     a piece, in memory
+    python -m benchmarks.bench_blocks overhead FOLDER/piece                 blocks beside memory
+    python -m benchmarks.bench_blocks bytes FOLDER/piece                    bytes of a voxel
     python -m benchmarks.bench_blocks halo FOLDER                           superpixels by halo
     python -m benchmarks.bench_blocks hierarchical FOLDER                   final merges in groups
     python -m benchmarks.bench_blocks learned FOLDER                        learned policy in groups
     python -m benchmarks.bench_blocks peer FOLDER --name waterz             another tool
-    python -m benchmarks.bench_blocks peer FOLDER --name volara --python P  one that is block-wise
     python -m benchmarks.bench_blocks client FOLDER --memory 1.5e9          worker processes
+    python -m benchmarks.bench_blocks kill FOLDER --shape 256,256,256       killed ones
+    python -m benchmarks.bench_blocks plan FOLDER --cues 4                  what a plan says
     python -m benchmarks.bench_blocks window FOLDER                         a window on 10^10 voxels
     python -m benchmarks.bench_blocks table FOLDER                          write docs/scale.md
     python -m benchmarks.bench_blocks all FOLDER                            all of it
 
-``make bench-blocks`` does the last. The volume is one tile of the sample generator, 128 voxels
+``make bench-blocks`` does the last; `everything` has the options of each table, and ``--large``
+adds the run of 2048 x 2048 x 1024. The volume is one tile of the sample generator, 128 voxels
 wide, mirrored at its faces, so that nothing ends there; it is written block by block. Memory is the
 resident memory of the process and its children together, read every 50 ms from ``/proc``. Seconds
 are CPU time of the process and its children where it says so: a machine that does other work
 stretches only the time on the clock. A run that was interrupted goes on with ``--resume``, and the
-figures of its parts are added. Each part writes its numbers to ``FOLDER/PART-NAME.json``.
+figures of its parts are added. Each part writes its numbers, and its command, to
+``FOLDER/PART-NAME.json``. A tool that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -46,9 +50,13 @@ TILE = 128
 CHUNK = 128
 CUES = ("boundary", "cytoplasm", "mitochondria", "image")
 PARTS = (
-    "make", "run", "memory", "halo", "hierarchical", "learned", "peer", "client", "window", "table",
-    "all",
+    "make", "run", "memory", "overhead", "bytes", "halo", "hierarchical", "learned", "peer",
+    "client", "kill", "plan", "window", "table", "all",
 )  # fmt: skip
+LARGE = (2048, 2048, 1024)
+# Sides of the volume, of the piece for costs, and of those for other figures.
+SIDES, TINY = (1024, 384, 256), (192, 160, 128)
+_FOLDERS = ("piece", "four", "large")  # of `everything`, below that of the volume
 
 
 def tile(side: int) -> dict[str, Any]:
@@ -64,7 +72,7 @@ def make(folder: Path, shape: tuple[int, ...], cues: int = len(CUES)) -> None:
     """Write the volumes of the first so many cues, chunk by chunk."""
     folder.mkdir(parents=True, exist_ok=True)
     side = min(TILE, min(shape))
-    cache = folder.parent / f"tile-{side}.npz"
+    cache = tile_path(folder, side)
     if not cache.exists():
         np.savez(cache, **tile(side))
     arrays = dict(np.load(cache))
@@ -81,6 +89,11 @@ def make(folder: Path, shape: tuple[int, ...], cues: int = len(CUES)) -> None:
             out[where] = mirrored(arrays[name], where)
 
 
+def tile_path(folder: Path, side: int = TILE) -> Path:
+    """Return the file of the tile, which the folders of `everything` share."""
+    return (folder.parent if folder.name in _FOLDERS else folder) / f"tile-{side}.npz"
+
+
 def make_superpixels(folder: Path) -> None:
     """Write the superpixels of the tile, mirrored as the cues are, with other ids in each copy.
 
@@ -89,7 +102,7 @@ def make_superpixels(folder: Path) -> None:
     import napari_agglo as agglo
 
     whole = zarr.open_array(str(folder / "boundary.zarr"), mode="r")
-    boundary = np.load(folder.parent / f"tile-{TILE}.npz")["boundary"]
+    boundary = np.load(tile_path(folder))["boundary"]
     superpixels = agglo.oversegment(boundary, value_range=(0, 255)).astype(np.uint32)
     out = zarr.create_array(
         str(folder / "superpixels.zarr"), shape=whole.shape, chunks=(TILE,) * 3, dtype="u4",
@@ -116,17 +129,17 @@ def mirrored(array: Any, where: tuple[slice, ...]) -> Any:
 class Peak(threading.Thread):
     """Watches the resident memory of a process and all its children together."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, every: float = 0.05) -> None:
         super().__init__(daemon=True)
-        self.pid, self.bytes, self.stop = pid, 0, False
+        self.pid, self.every, self.bytes, self.stop = pid, every, 0, False
 
     def run(self) -> None:
         while not self.stop:
-            self.bytes = max(self.bytes, sum(map(_resident, [self.pid, *_children(self.pid)])))
-            time.sleep(0.05)
+            self.bytes = max(self.bytes, sum(map(resident, [self.pid, *_children(self.pid)])))
+            time.sleep(self.every)
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as handle:
             return int(handle.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -156,8 +169,8 @@ def measured() -> Iterator[dict[str, float]]:
     finally:
         watch.stop = True
         out |= {
-            "seconds": round(time.monotonic() - clock, 1),
-            "cpu": round(_cpu() - cpu, 1),
+            "seconds": round(time.monotonic() - clock, 2),
+            "cpu": round(_cpu() - cpu, 2),
             "peak_gb": round(watch.bytes / 1e9, 2),
         }
 
@@ -172,18 +185,15 @@ def _cpu() -> float:
 def end_to_end(
     folder: Path, output: Path, memory: int, cues: int, workers: int | None, **options: Any
 ) -> dict[str, Any]:
-    """Segment a volume from its cues to labels with a pyramid, stage by stage.
+    """Segment a volume from its cues to labels, stage by stage.
 
     The figures of stages, also of earlier runs into the same folder, are kept in `output`.
     """
     from napari_agglo import blocks
     from napari_agglo.blocks._stages import stages_of
 
-    sources = {name: str(folder / f"{name}.zarr") for name in CUES[:cues]}
     with measured() as planned:
-        plan = blocks.plan(
-            output, sources, ranges=(0, 255), memory=memory, workers=workers, **options
-        )
+        plan = _plan(folder, output, memory, cues, workers, options)
     voxels = math.prod(plan.shape)
     kept = output / "bench.json"
     stages = json.loads(kept.read_text()) if kept.exists() else {"plan": planned}
@@ -204,23 +214,56 @@ def end_to_end(
             stages[stage.name] = one
             kept.write_text(json.dumps(stages))
             print(f"{stage.name:14} {one}", flush=True)
-    return {
-        "shape": plan.shape, "block": plan.block, "halo": plan.halo, "workers": plan.workers,
-        "cues": cues, "statistics": plan.statistics, "blocks": plan.grid.n_blocks,
-        "hierarchical": plan.hierarchical,
-        "superpixels_of": "" if plan.superpixels is None else Path(plan.superpixels.path).parts[-2],
+    return _of_plan(plan, cues) | {
         "stages": stages,
         "seconds": round(sum(one["seconds"] for one in stages.values()), 1),
         "cpu": round(sum(one["cpu"] for one in stages.values()), 1),
         "peak_gb": max(one["peak_gb"] for one in stages.values()),
         "superpixels": len(np.load(output / "graph" / "ids.npy", mmap_mode="r")) - 1,
-        "boundaries": _marker(output, "graph")["boundaries"],
-        "left": _marker(output, "graph")["regions"],
+        "boundaries": marker_of(output, "graph")["boundaries"],
+        "left": marker_of(output, "graph")["regions"],
         "bytes": table_bytes(output), "disk_gb": round(_disk(output) / 1e9, 2),
     }  # fmt: skip
 
 
-def _marker(output: Path, stage: str) -> dict[str, Any]:
+def at_once(
+    folder: Path, output: Path, memory: int, cues: int, workers: int | None, **options: Any
+) -> dict[str, Any]:
+    """Segment a volume as users do, by one plan and one run, which are measured together."""
+    from napari_agglo import blocks
+
+    began = os.getloadavg()[0]
+    with measured() as out:
+        clock = time.monotonic()
+        plan = _plan(folder, output, memory, cues, workers, options)
+        planned = time.monotonic() - clock
+        run = blocks.run(output, workers=workers)
+    load = round((began + os.getloadavg()[0]) / 2, 1)
+    return _of_plan(plan, cues) | out | {
+        "plan_seconds": round(planned, 2), "stage_seconds": run.seconds, "load": load,
+    }  # fmt: skip
+
+
+def _plan(
+    folder: Path, output: Path, memory: int, cues: int, workers: int | None, options: dict[str, Any]
+) -> Any:
+    from napari_agglo import blocks
+
+    sources = {name: str(folder / f"{name}.zarr") for name in CUES[:cues]}
+    return blocks.plan(output, sources, ranges=(0, 255), memory=memory, workers=workers, **options)
+
+
+def _of_plan(plan: Any, cues: int) -> dict[str, Any]:
+    given = plan.superpixels
+    return {
+        "shape": plan.shape, "block": plan.block, "halo": plan.halo, "workers": plan.workers,
+        "cues": cues, "statistics": plan.statistics, "blocks": plan.grid.n_blocks,
+        "hierarchical": plan.hierarchical, "memory_gb": plan.memory / 1e9,
+        "superpixels_of": "" if given is None else Path(given.path).parts[-2],
+    }  # fmt: skip
+
+
+def marker_of(output: Path, stage: str) -> dict[str, Any]:
     """Return the notes of a stage of one task."""
     notes: dict[str, Any] = json.loads((output / "done" / stage / "000000.json").read_text())
     return notes
@@ -248,137 +291,6 @@ def table_bytes(output: Path) -> dict[str, float]:
     }
 
 
-def in_memory(folder: Path, shape: tuple[int, ...], threshold: float) -> dict[str, float]:
-    """Segment a piece by the functions of the library, in one thread."""
-    import napari_agglo as agglo
-
-    part = tuple(slice(0, n) for n in shape)
-    with measured() as out:
-        boundary = zarr.open_array(str(folder / "boundary.zarr"), mode="r")[part]
-        superpixels = agglo.oversegment(boundary, value_range=(0, 255))
-        graph = agglo.region_graph(
-            superpixels, boundary, ranges=(0, 255), statistics="mean", keep_cues=False
-        )
-        labels = agglo.agglomerate(graph).segment(threshold)
-        zarr.save_array(str(folder / "labels-in-memory.zarr"), labels)
-    shutil.rmtree(folder / "labels-in-memory.zarr")
-    return out
-
-
-def by_halo(folder: Path) -> list[dict[str, Any]]:
-    """Compare superpixels of blocks with those of the whole tile, for several halos."""
-    import warnings
-
-    import napari_agglo as agglo
-    from napari_agglo import blocks
-
-    boundary = np.load(folder.parent / f"tile-{TILE}.npz")["boundary"]
-    path = folder / "tile.zarr"
-    zarr.create_array(str(path), data=boundary, chunks=(64,) * 3, overwrite=True)
-    rows = []
-    for sigma, halos in ((0.5, (2, 4, 8, 12, 16)), (2.0, (8, 16, 24, 32))):
-        whole = agglo.oversegment(boundary, value_range=(0, 255), sigma=sigma)
-        chosen = blocks.plan(None, str(path), ranges=(0, 255), sigma=sigma).halo
-        for halo in halos:
-            output = folder / f"result-halo-{halo}"
-            shutil.rmtree(output, ignore_errors=True)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                blocks.plan(
-                    output, str(path), ranges=(0, 255), block=(48,) * 3, halo=halo, sigma=sigma
-                )
-            for stage in ("cut", "join", "number", "superpixels"):
-                blocks.run(output, stage=stage)
-            made = zarr.open_array(str(output / "superpixels.ome.zarr" / "0"), mode="r")[...]
-            merge, split = agglo.split_vi(made, whole)
-            rows.append({"sigma": sigma, "halo": halo, "superpixels": int(made.max()),
-                         "of": int(whole.max()), "false_merge": merge, "false_split": split,
-                         "disagreement": blocks.status(output).disagreement,
-                         "chosen": chosen})  # fmt: skip
-            print(rows[-1], flush=True)
-            shutil.rmtree(output)
-    return rows
-
-
-def final_merges(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Count the superpixels and boundaries that are left by final merges in groups of blocks."""
-    from napari_agglo import blocks
-
-    source = folder / f"result-{name}"
-    whole = blocks.open(source)
-    superpixels = whole.superpixels_path
-    rows = []
-    for side in (min(whole.plan.shape) // 8, min(whole.plan.shape) // 4):
-        output = folder / f"result-hierarchical-{side}"
-        shutil.rmtree(output, ignore_errors=True)
-        blocks.plan(
-            output, str(folder / "boundary.zarr"), superpixels=str(superpixels), ranges=(0, 255),
-            block=(side,) * 3, hierarchical=True,
-        )  # fmt: skip
-        for stage in [s.name for s in blocks.status(output).stages]:
-            blocks.run(output, stage=stage)
-            if stage == "tree":
-                break
-        result = blocks.open(output)
-        marker = _marker(output, "graph")
-        equal = all(
-            np.array_equal(getattr(result.tree, part), getattr(whole.tree, part))
-            for part in ("winners", "losers", "priorities")
-        )
-        rows.append({"block": side, "regions": marker["regions"],
-                     "boundaries": marker["boundaries"], "of": whole.graph.n_regions,
-                     "boundaries_of": whole.graph.n_boundaries, "equal": equal})  # fmt: skip
-        print(rows[-1], flush=True)
-    return rows
-
-
-def learned_merges(folder: Path) -> list[dict[str, Any]]:
-    """Compare a learned policy in groups of blocks with the same policy on the whole graph.
-
-    The policy is trained on another volume of the sample; the errors are against the gold standard
-    of the tile, each at its own best threshold.
-    """
-    import napari_agglo as agglo
-    from napari_agglo import blocks
-    from napari_agglo.samples._sample import neuropil_sample
-
-    kept = folder / "policy.npz"
-    if not kept.exists():
-        sample = neuropil_sample("train", (64, 128, 128), 1)
-        cue = np.rint(255 * sample.cues["boundary"]).astype(np.uint8)
-        superpixels = agglo.oversegment(cue, value_range=(0, 255))
-        graph = agglo.region_graph(superpixels, cue, ranges=(0, 255))
-        agglo.train(graph, sample.gold, epochs=2).save(kept)
-    arrays = np.load(folder.parent / f"tile-{TILE}.npz")
-    superpixels = agglo.oversegment(arrays["boundary"], value_range=(0, 255))
-    sources = {"boundary": arrays["boundary"], "superpixels": superpixels, "gold": arrays["gold"]}
-    for name, array in sources.items():
-        path = folder / f"tile-{name}.zarr"
-        zarr.create_array(str(path), data=array, chunks=(64,) * 3, overwrite=True)
-    rows: list[dict[str, Any]] = []
-    whole: Any = None
-    for below in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
-        output = folder / "result-learned"
-        shutil.rmtree(output, ignore_errors=True)
-        blocks.plan(
-            output, str(folder / "tile-boundary.zarr"), ranges=(0, 255),
-            superpixels=str(folder / "tile-superpixels.zarr"), gold=str(folder / "tile-gold.zarr"),
-            policy=str(kept), block=(32,) * 3, hierarchical=below > 0, approximate=below,
-        )  # fmt: skip
-        blocks.run(output)
-        result = blocks.open(output)
-        best = result.curve.iloc[int(result.curve["vi"].to_numpy().argmin())]
-        marker = _marker(output, "graph")
-        labels = result.tree.segment(0.5)
-        whole = labels if whole is None else whole
-        rows.append({"below": below, "regions": marker["regions"], "of": int(superpixels.max()),
-                     "boundaries": marker["boundaries"], "vi": float(best["vi"]),
-                     "threshold": float(best["threshold"]),
-                     "difference_at_half": float(sum(agglo.split_vi(labels, whole)))})  # fmt: skip
-        print(rows[-1], flush=True)
-    return rows
-
-
 def with_client(
     folder: Path, shape: tuple[int, ...], memory: int, processes: int, workers: int | None
 ) -> dict[str, Any]:
@@ -402,130 +314,190 @@ def with_client(
     return result
 
 
-def everything(folder: Path, python: str) -> dict[str, Any]:
-    """Run all parts one after the other, each in a process of its own."""
+def everything(folder: Path, python: str, large: bool, tiny: bool) -> dict[str, Any]:
+    """Run all parts one after the other, each in a process of its own; quick ones first.
+
+    Parts that need what may not be there, another tool or a display, may fail. With `tiny`, all
+    volumes are small, to see that the parts work; their figures go to a page in the folder.
+    """
     from benchmarks.blocks_peers import OTHERS, PEERS
 
-    small, four = folder / "piece", folder / "four"
-    part("make", small, "--shape", "384,384,384", "--cues", 1)
-    part("memory", small, "--shape", "384,384,384", "--warm", "--name", "whole")
-    part("run", small, "--workers", 1, "--warm", "--name", "one-block")
-    for workers in (1, 2):
-        part("run", small, "--block", "192,192,192", "--workers", workers, "--warm",
-             "--name", f"workers-{workers}")  # fmt: skip
-    others = OTHERS if python else ()
-    for name in (*PEERS, *others):
-        part("peer", small, "--name", name, "--shape", "192,192,192", "--warm",
-             "--python", python)  # fmt: skip
-    for workers in (2, 6):
-        part("client", small, "--shape", "256,256,256", "--memory", 1.5e9, "--workers", workers,
-             "--name", f"workers-{workers}")  # fmt: skip
+    whole, long, short = (_words((side,) * 3) for side in (TINY if tiny else SIDES))
+    small, four, failed = folder / "piece", folder / "four", []
+    part("make", small, "--shape", long, "--cues", 1)
+    part("overhead", small, "--repeats", 1 if tiny else 3)
+    part("bytes", small)
+    for name in (*PEERS, *OTHERS):
+        shape = _words((128 if tiny else 192,) * 3)
+        failed += part("peer", small, "--name", name, "--shape", shape, "--warm",
+                       "--python", python, needed=False)  # fmt: skip
+    for memory, workers in (("1e9", 2), ("1.5e9", 2), ("1.5e9", 6)):
+        part("client", small, "--shape", short, "--memory", memory, "--workers", workers,
+             "--name", f"{workers}-{memory}")  # fmt: skip
+    part("kill", small, "--shape", short)
     part("halo", small)
-    part("hierarchical", small, "--name", "workers-1")
+    part("hierarchical", small, "--name", "cost-given-1-pyramid")
     part("learned", small)
-    part("make", four, "--shape", "256,256,256")
+    part("make", four, "--shape", short)
     part("run", four, "--name", "four", "--cues", 4, "--block", "128,128,128", "--warm",
          "--statistics", "all")  # fmt: skip
-    part("make", folder, "--shape", "1024,1024,1024")
-    part("run", folder, "--memory", 4e9, "--name", "full", "--warm")
-    given = ("--cues", 4, "--superpixels", "full", "--warm")
-    part("run", folder, "--memory", 5e9, "--name", "four-full", *given)
-    part("run", folder, "--memory", 14e9, "--name", "four-all", *given, "--statistics", "all",
-         "--block", "128,128,128", "--hierarchical")  # fmt: skip
-    part("table", folder)
-    return {}
+    failed += part("window", folder, needed=False)
+    part("make", folder, "--shape", whole)
+    part("run", folder, "--memory", "4e9", "--name", "full", "--warm")
+    part("plan", folder, "--memory", "4e9", "--cues", 4, "--statistics", "all", "--name", "four-all")
+    part("run", folder, "--memory", "5e9", "--name", "four-full", "--cues", 4, "--warm")
+    if large:
+        part("make", folder / "large", "--shape", whole if tiny else _words(LARGE), "--cues", 1)
+        part("run", folder / "large", "--memory", "1.2e10", "--workers", 2, "--name", "large",
+             "--block", "128,128,128" if tiny else "352,512,512", "--hierarchical",
+             "--warm")  # fmt: skip
+    page = ("--page", folder / "scale.md") if tiny else ()
+    part("table", folder, *page)
+    for words in failed:
+        print(f"failed, and left out: {words}", flush=True)
+    return {"failed": failed}
 
 
-def main() -> int:
-    """Run one part, and print and keep its numbers as JSON."""
+def _words(shape: tuple[int, ...]) -> str:
+    return ",".join(map(str, shape))
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--shape", default="1024,1024,1024")
+    parser.add_argument("--shape", default=_words(SIDES[:1] * 3))
     parser.add_argument("--memory", type=float, default=4e9)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--processes", type=int, default=2, help="of the part `client`")
     parser.add_argument("--cues", type=int, default=1)
     parser.add_argument("--block")
+    parser.add_argument("--side", type=int, default=256, help="of the block of the part `bytes`")
     parser.add_argument("--statistics", choices=("all", "mean"), default="mean")
     parser.add_argument("--superpixels", help="of the run of this name, or of `tile`")
     parser.add_argument("--hierarchical", action="store_true")
+    parser.add_argument("--no-pyramid", action="store_true", help="the finest level only")
+    parser.add_argument("--once", action="store_true", help="one run, not one for each stage")
+    parser.add_argument("--repeats", type=int, default=3, help="of the part `overhead`")
     parser.add_argument("--name", default="run")
-    parser.add_argument("--python", default="", help="of an environment with volara, daisy, waterz")
+    parser.add_argument("--python", default="", help="of another environment with volara, daisy")
+    parser.add_argument("--large", action="store_true", help="2048 x 2048 x 1024 too")
+    parser.add_argument("--tiny", action="store_true", help="of `all`: only see that it works")
+    parser.add_argument("--page", type=Path, help="for the tables, instead of docs/scale.md")
     parser.add_argument("--warm", action="store_true", help="compile all kernels first")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """Run one part, and print and keep its numbers and its command as JSON."""
+    options = parser().parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the figures so far are kept
-    shape = tuple(int(n) for n in options.shape.split(","))
     if options.warm:
         warm()
-    result: Any
-    if options.part == "make":
-        with measured() as result:
-            make(options.folder, shape, options.cues)
-    elif options.part == "memory":
-        result = in_memory(options.folder, shape, 0.5)
-    elif options.part == "halo":
-        result = by_halo(options.folder)
-    elif options.part == "hierarchical":
-        result = final_merges(options.folder, options.name)
-    elif options.part == "learned":
-        result = learned_merges(options.folder)
-    elif options.part == "peer":
-        from benchmarks.blocks_peers import peer
-
-        result = peer(options.folder, options.name, shape, options.python)
-    elif options.part == "client":
-        result = with_client(
-            options.folder, shape, int(options.memory), options.processes, options.workers
-        )
-    elif options.part == "window":
-        from benchmarks.blocks_window import sparse_run, window
-
-        own = options.name == "run"
-        run = sparse_run(options.folder) if own else options.folder / f"result-{options.name}"
-        result = window(options.folder, run)
-    elif options.part == "table":
+    if options.part == "table":
         from benchmarks.blocks_tables import write_tables
 
-        return write_tables(options.folder)
-    elif options.part == "all":
-        result = everything(options.folder, options.python)
-    else:
-        output = options.folder / f"result-{options.name}"
-        if not options.resume:
-            shutil.rmtree(output, ignore_errors=True)
-        more: dict[str, Any] = {"statistics": options.statistics}
-        if options.superpixels:
-            made = options.folder / f"result-{options.superpixels}" / "superpixels.ome.zarr"
-            if options.superpixels == "tile":
-                made = options.folder / "superpixels.zarr"
-                if not made.exists():
-                    make_superpixels(options.folder)
-            more["superpixels"] = str(made)
-        if options.hierarchical:
-            more["hierarchical"] = True
-        if options.block:
-            more["block"] = tuple(int(n) for n in options.block.split(","))
-        result = end_to_end(
-            options.folder, output, int(options.memory), options.cues, options.workers, **more
-        )
-    print(json.dumps(result))
-    options.folder.joinpath(f"{options.part}-{options.name}.json").write_text(json.dumps(result))
+        return write_tables(options.folder, options.page)
+    result = work(options)
+    numbers = result if isinstance(result, dict) else {"rows": result}
+    numbers["command"] = command_of(sys.argv[1:], options.folder)
+    print(json.dumps(numbers))
+    options.folder.joinpath(f"{options.part}-{options.name}.json").write_text(json.dumps(numbers))
     return 0
+
+
+def work(options: argparse.Namespace) -> Any:
+    """Run a part, and return its numbers."""
+    from benchmarks import blocks_cost, blocks_exactness
+
+    folder, name, memory = options.folder, options.name, int(options.memory)
+    shape = tuple(int(n) for n in options.shape.split(","))
+    if options.part == "make":
+        with measured() as out:
+            make(folder, shape, options.cues)
+        return out
+    if options.part == "memory":
+        return blocks_cost.in_memory(folder, shape, 0.5)
+    if options.part == "overhead":
+        return blocks_cost.overhead(folder, options.repeats)
+    if options.part == "bytes":
+        return blocks_cost.bytes_of_a_voxel(folder, options.side)
+    if options.part == "plan":
+        return blocks_cost.planned_for(folder, options.cues, memory, options.statistics)
+    if options.part == "halo":
+        return blocks_exactness.by_halo(folder)
+    if options.part == "hierarchical":
+        return blocks_exactness.final_merges(folder, name)
+    if options.part == "learned":
+        return blocks_exactness.learned_merges(folder)
+    if options.part == "peer":
+        from benchmarks.blocks_peers import peer
+
+        return peer(folder, name, shape, options.python or sys.executable)
+    if options.part == "client":
+        return with_client(folder, shape, memory, options.processes, options.workers)
+    if options.part == "kill":
+        from benchmarks.blocks_kills import kills
+
+        return kills(folder, shape)
+    if options.part == "window":
+        from benchmarks.blocks_window import sparse_run, window
+
+        run = sparse_run(folder / "window") if name == "run" else folder / f"result-{name}"
+        return window(run.parent, run)
+    if options.part == "all":
+        return everything(folder, options.python, options.large, options.tiny)
+    output = folder / f"result-{name}"
+    if not options.resume:
+        shutil.rmtree(output, ignore_errors=True)
+    more: dict[str, Any] = {"statistics": options.statistics}
+    if options.superpixels:
+        made = folder / f"result-{options.superpixels}" / "superpixels.ome.zarr"
+        if options.superpixels == "tile":
+            made = folder / "superpixels.zarr"
+            if not made.exists():
+                make_superpixels(folder)
+        more["superpixels"] = str(made)
+    if options.hierarchical:
+        more["hierarchical"] = True
+    if options.no_pyramid:
+        more["pyramid"] = False
+    if options.block:
+        more["block"] = tuple(int(n) for n in options.block.split(","))
+    run = at_once if options.once else end_to_end
+    return run(folder, output, memory, options.cues, options.workers, **more)
+
+
+def command_of(words: list[str], folder: Path) -> str:
+    """Return the command of a part, in which the folder of the volume is called FOLDER.
+
+    >>> command_of(["run", "/data/piece", "--memory", "4e9"], Path("/data/piece"))
+    'python -m benchmarks.bench_blocks run FOLDER/piece --memory 4e9'
+    """
+    place = f"FOLDER/{folder.name}" if folder.name in _FOLDERS else "FOLDER"
+    named = [place if Path(word) == folder else word for word in words]
+    if "--python" in named:
+        at = named.index("--python")
+        named = named[:at] + (["--python", "PYTHON"] if named[at + 1] else []) + named[at + 2 :]
+    return "python -m benchmarks.bench_blocks " + " ".join(named)
 
 
 def warm() -> None:
     """Load every compiled kernel that a run uses, so that none is compiled while it is timed."""
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"agglo-bench-{os.getpid()}"
-    make(folder / "v", (40, 40, 40))
-    end_to_end(folder / "v", folder / "r", 10**9, 1, 1, block=(24, 40, 40))
+    make(folder / "v", (80, 80, 80))  # so large that it has a coarser level
+    end_to_end(folder / "v", folder / "r", 10**9, 1, 1, block=(40, 80, 80))
     shutil.rmtree(folder)
 
 
-def part(*words: object) -> None:
-    """Run one part in a process of its own."""
-    subprocess.run([sys.executable, "-m", "benchmarks.bench_blocks", *map(str, words)], check=True)
+def part(*words: object, needed: bool = True) -> list[str]:
+    """Run one part in a process of its own; return its words in a list if it fails."""
+    command = [sys.executable, "-m", "benchmarks.bench_blocks", *map(str, words)]
+    if subprocess.run(command, check=needed).returncode:
+        return [" ".join(map(str, words))]
+    return []
 
 
 if __name__ == "__main__":

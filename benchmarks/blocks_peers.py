@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,38 @@ BLOCKWISE = ("own-blocks", "own-cold", *OTHERS)
 START = (32, 32, 32)
 
 
+# Modules that a tool needs: of the extra `bench-blocks`, or of the environment that is given.
+MODULES = {
+    "skimage": ("skimage",), "waterz": ("waterz",), "components": ("dask_image",),
+    "volara": ("volara", "mwatershed"), "waterz-daisy": ("daisy", "waterz"),
+}  # fmt: skip
+
+
+def missing(name: str, python: str) -> list[str]:
+    """Return the modules that a tool needs and Python does not have."""
+    if name not in OTHERS:
+        return [one for one in MODULES.get(name, ()) if find_spec(one) is None]
+    code = (
+        "import sys, importlib.util as u; print(*(n for n in sys.argv[1:] if not u.find_spec(n)))"
+    )
+    command = [python, "-c", code, *MODULES[name]]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+
 def peer(folder: Path, name: str, shape: tuple[int, ...], python: str) -> dict[str, Any]:
     """Run one step of another tool on a piece of the volume, or the same step of this package.
 
-    `python` is that of an environment with volara, daisy and waterz, which is not one of ours.
+    `python` is that of an environment with volara, daisy and waterz. A tool that is not installed
+    is left out: the result has its ``missing`` modules.
     """
     from importlib.metadata import version
 
     import napari_agglo as agglo
     from benchmarks.bench_blocks import measured
 
+    if absent := missing(name, python):
+        print(f"{name} is left out: {', '.join(absent)} not installed", flush=True)
+        return {"missing": absent}
     if name in BLOCKWISE:
         return blockwise(folder, name, shape, python)
 
@@ -122,7 +145,7 @@ def _own(
     """Run this package by its command line; ``own-cold`` compiles all kernels again."""
     from importlib.metadata import version
 
-    from benchmarks.bench_blocks import _marker, measured
+    from benchmarks.bench_blocks import marker_of, measured
 
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -135,6 +158,6 @@ def _own(
     with measured() as out:
         for words in (["plan", *plan], ["run", str(place / "result"), "-q"]):
             subprocess.run([*command, *words], check=True, env=os.environ | fresh)
-    count = _marker(place / "result", "table")["segments"]
+    count = marker_of(place / "result", "table")["segments"]
     shutil.rmtree(place)
     return {"package": "napari-agglo", "version": version("napari-agglo"), "count": count, **out}

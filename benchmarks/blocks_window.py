@@ -105,7 +105,7 @@ class _Steps:
 
     def do(self, name: str, work: Callable[[], object], picture: str = "") -> None:
         """Do a step, wait until the window is idle, and keep its figures."""
-        from benchmarks.bench_blocks import _cpu, _resident
+        from benchmarks.bench_blocks import _cpu, resident
         from benchmarks.bench_window import drawn
 
         clock, cpu = time.monotonic(), _cpu()
@@ -113,7 +113,7 @@ class _Steps:
         self.settle()
         self.rows.append({
             "step": name, "seconds": round(time.monotonic() - clock, 2),
-            "cpu": round(_cpu() - cpu, 2), "resident_gb": round(_resident(os.getpid()) / 1e9, 2),
+            "cpu": round(_cpu() - cpu, 2), "resident_gb": round(resident(os.getpid()) / 1e9, 2),
         })  # fmt: skip
         print(self.rows[-1], flush=True)
         if picture:

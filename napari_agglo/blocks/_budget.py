@@ -29,6 +29,7 @@ BASE = 350_000_000
 # Peak bytes for a voxel of a block with its halo, beside the voxels that are read: measured there.
 CUT_BYTES = 13
 STATISTICS_BYTES = 10
+MERGE_BYTES = 130  # of a boundary in the merge loop; measured there
 # Bytes of tasks that are done once for the volume, measured with tracemalloc: of a piece of a
 # superpixel when all are numbered; of an overlap with the gold standard, and of a superpixel, for
 # the errors at every threshold. Their tables of labels take less than the agglomeration before.
@@ -88,7 +89,7 @@ def graph_bytes(plan: Plan, regions: int, boundaries: int) -> int:
     layout = plan.layout
     rows = 8 * (regions * layout.region_width + boundaries * layout.boundary_width)
     needs_rows = plan.policy != "mean"  # which keep a copy of their own
-    loop = boundaries * 130 + regions * 60
+    loop = boundaries * MERGE_BYTES + regions * 60
     return rows * (2 if needs_rows else 1) + boundaries * 48 + loop
 
 

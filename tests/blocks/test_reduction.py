@@ -180,7 +180,7 @@ def test_every_table_is_added_once_by_each_level_of_the_reduction(shape, block):
         tasks = [reduced_tasks(grid, level, index) for index in range(coarse.n_blocks)]
         stage = "statistics" if level == 1 else f"reduce-{level - 1}"
         every = [(stage, index) for index in range(grids[level - 1].n_blocks)]
-        assert sorted(sum(tasks, [])) == every
+        assert sorted(task for group in tasks for task in group) == every
         for index, group in enumerate(tasks):  # the blocks of a group are those within its box
             box = coarse.slices(index)
             parts = [grids[level - 1].slices(block) for _, block in group]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,12 +38,22 @@ MERGE_BYTES = 130  # of a boundary in the merge loop; measured there
 NUMBER_BYTES = 12
 OVERLAP_BYTES = 130
 CURVE_BYTES = 150
+# Bytes of a task beside its arrays: small ones, and those that were freed and are kept by the
+# allocator, which gives only arrays of some 32 MB back at once. `tests/blocks/test_memory.py` has
+# the memory of all stages.
+TASK = 32_000_000
 # Superpixels assumed before there are any: neuropil has 3,800 voxels a superpixel and 4.3
 # boundaries each; these are on the safe side.
 VOXELS_A_SUPERPIXEL = 2000
 BOUNDARIES_A_SUPERPIXEL = 7
-# Voxels a second and thread, for the minutes of a dry run: measured there.
-RATES = {"cut": 2.5e6, "statistics": 11e6, "labels": 20e6}
+# Voxels a second and thread, for the minutes of a dry run, as in the tables there. Those of
+# precomputed and overlap are by `blocks status` of a run of 256 x 256 x 256 voxels, and so are the
+# seconds of a voxel that is predicted: those of the filters in 3-D, and of each tree.
+RATES = {
+    "cut": 2.4e6, "superpixels": 40e6, "overview": 45e6, "statistics": 11e6, "reduce": 56e6,
+    "tree": 32e6, "labels": 27e6, "pyramid": 50e6, "precomputed": 3.9e6, "overlap": 23e6,
+}  # fmt: skip
+PREDICT_SECONDS = 0.23e-6, 0.054e-6
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class Estimate:
     workers : int
         Tasks that run at a time.
     read_bytes, written_bytes : int
-        Of the inputs, and of the label images, both without compression.
+        Of the inputs, each read once, and of the stores, both without compression.
     block_bytes : int
         Memory of one task on a block.
     graph_bytes : int
@@ -294,33 +306,74 @@ def estimate(plan: Plan) -> Estimate:
         Bytes of files and of memory, and minutes.
     """
     voxels = math.prod(plan.shape)
-    labels = plan.label_dtype.itemsize
     regions = voxels // VOXELS_A_SUPERPIXEL + 1
-    seconds = voxels / RATES["statistics"] + 2 * voxels / RATES["labels"]
-    if plan.superpixels is None:
-        seconds += voxels / RATES["cut"]
     return Estimate(
         voxels=voxels,
         blocks=plan.grid.n_blocks,
         workers=plan.workers,
         read_bytes=voxels * plan.bytes_per_voxel,
-        written_bytes=voxels * labels * (2 if plan.superpixels is None else 1),
+        written_bytes=written_bytes(plan),
         block_bytes=block_bytes(plan, plan.block),
         graph_bytes=graph_bytes(plan, regions, BOUNDARIES_A_SUPERPIXEL * regions),
         reduction_bytes=_assumed_reduction(plan),
-        minutes=seconds / 60 / plan.workers,
+        minutes=sum(stage_seconds(plan).values()) / 60,
     )
+
+
+def written_bytes(plan: Plan) -> int:
+    """Return the bytes of all stores of a plan without compression, coarser levels included."""
+    every = sum(math.prod(shape) for shape in plan.pyramid("labels").shapes)
+    stores = 2 if plan.superpixels is None else 1
+    written = stores * every * plan.label_dtype.itemsize
+    written += math.prod(plan.shape) * 2 * len(plan.predicted)
+    return written + every * 8 * plan.precomputed
+
+
+def stage_seconds(plan: Plan) -> dict[str, float]:
+    """Return the seconds of the stages that take longest, with the workers of the plan."""
+    voxels = math.prod(plan.shape)
+    shapes = plan.pyramid("labels").shapes
+    coarse = sum(math.prod(shape) for shape in shapes[:-1])  # which are read for the next
+    work = {"statistics": voxels, "reduce": voxels, "labels": voxels, "pyramid": coarse}
+    if plan.superpixels is None:
+        work |= {"cut": voxels, "superpixels": voxels, "overview": coarse}
+    if plan.precomputed:
+        work["precomputed"] = sum(math.prod(shape) for shape in shapes)
+    if plan.gold is not None:
+        work["overlap"] = voxels
+    seconds = {name: amount / RATES[name] / plan.workers for name, amount in work.items()}
+    if plan.predicted:
+        each = PREDICT_SECONDS[0] + PREDICT_SECONDS[1] * plan.trees
+        seconds["predict"] = voxels * each / plan.workers
+    return seconds | {"tree": voxels / RATES["tree"]}  # in one thread
 
 
 def block_bytes(plan: Plan, block: Sequence[int]) -> int:
     """Return the memory of a task on a block of these sides, beside that of its process."""
+    return TASK + max(stage_bytes(plan, block).values())
+
+
+def stage_bytes(plan: Plan, block: Sequence[int]) -> dict[str, int]:
+    """Return the arrays of a task on a block of these sides, by the stages that have most."""
     core = math.prod(block)
     cues = sum(np.dtype(cue.dtype).itemsize for cue in plan.cues.values()) + 2 * len(plan.predicted)
     if plan.affinities is not None:  # channels, bytes of them, and those at faces
         channels = plan.affinities.shape[0]
         cues += channels * (np.dtype(plan.affinities.dtype).itemsize + 2) + 4
     labels = plan.label_dtype.itemsize
-    most = core * (STATISTICS_BYTES + cues + len(plan.cue_names) + labels)
+    regions = core // VOXELS_A_SUPERPIXEL + 1
+    layout = plan.layout
+    rows = 8 * regions * (layout.region_width + BOUNDARIES_A_SUPERPIXEL * layout.boundary_width)
+    out = {
+        # with the rows as they are computed, and as they are packed
+        "statistics": core * (STATISTICS_BYTES + cues + len(plan.cue_names) + labels) + 2 * rows,
+        # a block of a coarser level, and what is read for it
+        "pyramid": 2 * core * labels,
+    }
+    if plan.predicted:
+        out["predict"] = 2 * core * len(plan.predicted) + plan.predict_bytes
+    if plan.gold is not None:  # both, and dense ids of both
+        out["overlap"] = core * (labels + np.dtype(plan.gold.dtype).itemsize + 8)
     if plan.superpixels is None:
         halo = halo_sides(plan.halo, plan.shape, plan.per_plane)
         outer = math.prod(
@@ -330,8 +383,10 @@ def block_bytes(plan: Plan, block: Sequence[int]) -> int:
         value = np.dtype(source.dtype).itemsize if source else 2
         if plan.boundary == AFFINITY and plan.affinities is not None:
             value = cues
-        most = max(most, outer * (CUT_BYTES + value))
-    return most
+        if plan.mask is not None:  # as it is read, and as bytes
+            value += np.dtype(plan.mask.dtype).itemsize + 1
+        out["cut"] = outer * (CUT_BYTES + value)
+    return out
 
 
 def budget(memory: int | str | None) -> int:
@@ -347,6 +402,12 @@ def budget(memory: int | str | None) -> int:
             remedy="give more, such as 4GB, or leave out `memory` for half of what is free",
         )
     return number
+
+
+def give_back_memory() -> None:
+    """Give freed memory back to the system, which the allocator of Linux keeps for later."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def memory_bytes(memory: object) -> int | None:

@@ -22,6 +22,7 @@ from napari_agglo.blocks._block_grid import reduced_tasks
 from napari_agglo.blocks._budget import (
     block_bytes,
     check_workers,
+    give_back_memory,
     largest_reduction,
     tasks_that_fit,
 )
@@ -283,6 +284,7 @@ class _Runner:
                 self._result.done[stage.name] = self._result.done.get(stage.name, 0) + 1
                 for name, number in notes.get("absent", {}).items():
                     absent[name] = absent.get(name, 0) + number
+        give_back_memory()
         for name, number in absent.items():  # several stages may read one input
             self._result.absent[name] = max(self._result.absent.get(name, 0), number)
         spent = self._result.seconds.get(stage.name, 0.0) + time.monotonic() - began

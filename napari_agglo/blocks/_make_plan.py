@@ -201,8 +201,12 @@ def make_plan(
     shape, own = _one_grid(present, spacing)
     voxel = own.in_unit(unit)
     distances = check_spacing(voxel.spacing, len(shape))
+    filters = 0, 0
     if picture is not None and loaded is not None:
-        loaded.check_image(picture.open(), distances)
+        from napari_agglo.pixels._predict import part_bytes
+
+        pixels = loaded.check_image(picture.open(), distances)
+        filters = part_bytes(pixels, loaded.bank, len(predicted)), len(loaded.forest.roots)
     check_nan(nan)
     check_whole("bins", bins, 1, 256)
     limits = _ranges(given, faces, ranges)
@@ -249,7 +253,7 @@ def make_plan(
         if pyramid else 1,
         ome_version=version, precomputed=bool(precomputed), hierarchical=bool(hierarchical),
         approximate=_share(approximate) if hierarchical and policy_digest else 0.0, workers=1,
-        memory=allowed,
+        memory=allowed, predict_bytes=filters[0], trees=filters[1],
     )  # fmt: skip
     _check_output(base)
     needed_here = _needed_halo(base) if superpixels is None else 0

@@ -243,6 +243,8 @@ class Plan:
         Tasks that run at a time.
     memory : int
         Budget of memory in bytes.
+    predict_bytes, trees : int
+        Memory of the filters of a pixel classifier, and its trees, for the estimate.
     """
 
     shape: tuple[int, ...]
@@ -280,6 +282,8 @@ class Plan:
     approximate: float
     workers: int
     memory: int
+    predict_bytes: int = 0
+    trees: int = 0
 
     @cached_property
     def grid(self) -> Grid:
@@ -324,7 +328,7 @@ class Plan:
     @property
     def bytes_per_voxel(self) -> int:
         """Bytes of all inputs at one voxel."""
-        named = [*self.cues.values(), self.superpixels, self.mask]
+        named = [*self.cues.values(), self.superpixels, self.mask, self.gold, self.image]
         plain = sum(np.dtype(one.dtype).itemsize for one in named if one is not None)
         faces = self.affinities
         return plain + (np.dtype(faces.dtype).itemsize * faces.shape[0] if faces else 0)

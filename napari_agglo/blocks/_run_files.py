@@ -144,6 +144,7 @@ class StoredLevel:
             everything = [task for task, _ in job.writers(store, level)]
             raise Redo(everything, f"{store} cannot be opened ({error})") from error
         self.shape: tuple[int, ...] = tuple(self._array.shape)
+        self.chunks: tuple[int, ...] = tuple(self._array.chunks)
 
     def __getitem__(self, slices: Slices) -> NDArray[Any]:
         self.check(slices)

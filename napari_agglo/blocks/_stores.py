@@ -165,11 +165,12 @@ def coarsen_block(fine: Any, path: Path, level: int, image: OmeImage, slices: Sl
     """Write one block of a level from `fine`, the level before it, read a chunk at a time."""
     coarse = open_level(path, level, write=True)
     out = np.empty([s.stop - s.start for s in slices], coarse.dtype)
-    starts = (range(s.start, s.stop, c) for s, c in zip(slices, coarse.chunks, strict=True))
+    # what a chunk of the finer level becomes; chunks of odd sides are read several times
+    sides = [max(1, c // f) for c, f in zip(fine.chunks, image.factors[level], strict=True)]
+    starts = (range(s.start, s.stop, c) for s, c in zip(slices, sides, strict=True))
     for corner in itertools.product(*starts):
         box = tuple(
-            slice(a, min(a + c, s.stop))
-            for a, c, s in zip(corner, coarse.chunks, slices, strict=True)
+            slice(a, min(a + c, s.stop)) for a, c, s in zip(corner, sides, slices, strict=True)
         )
         out[local(box, slices)] = coarse_part(fine, image.factors[level], box, image.method)
     coarse[slices] = out

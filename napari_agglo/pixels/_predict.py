@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import numpy as np
 from napari_agglo._numba import kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.pixels._filters import Array, FilterBank
-from napari_agglo.pixels._pixel_image import Box, PixelImage, lines_of
+from napari_agglo.pixels._pixel_image import Box, PixelImage, blocks, lines_of
 from napari_agglo.policy import CHUNK, Forest, Trees, walk_rows
 
 BAND = 1 << 14  # voxels whose features are in memory at a time, in each thread
@@ -73,6 +74,19 @@ def predict_box(
         task.result()
         report(progress, "classifying pixels", done + stop, total or box.shape[0] * box.shape[1])
     return out.reshape(classes, *box.shape)
+
+
+def part_bytes(image: PixelImage, bank: FilterBank, classes: int) -> int:
+    """Return the memory that the prediction of the largest part of an image takes."""
+    part = blocks(image.grid, bank.axes)[0].shape
+    outer = math.prod(n + 2 * r for n, r in zip(part, bank.reach(image.spacing), strict=True))
+    stored = int(np.dtype(image.picture.data.dtype).itemsize)
+    products = bank.axes * (bank.axes + 1) // 2 if bank.structure else 0
+    scales = bank.channels * len(bank.scales) * (1 + products)
+    ring = math.prod(n + 2 for n in part)
+    # voxels as they are stored, as floats, and with the border; one scale that is wider
+    read = outer * (bank.channels * (stored + 8) + (8 if products else 0))
+    return read + 4 * ring * scales + 4 * math.prod(part) * classes + 4 * BAND * bank.width
 
 
 @kernel

@@ -28,6 +28,7 @@ Classes = Sequence[str | PixelClass] | Mapping[str, str]
 # 0.916, 0.920, mean of 3 seeds on FIBSEM data), and as good as any from 20,000.
 TREES = 50  # of two classes; of more, twice as many in all
 _LEAF = 5
+GOLD_CLASSES = ("boundary", "interior")
 _MOST = 100_000  # pixels of a class of strokes to learn from, unless the user says otherwise
 _FILTERING = 0.5  # part of the progress bar that the filters take
 
@@ -140,7 +141,7 @@ def train_pixels(
     for k, source in enumerate(sources):
         source.warn_of_channels("images" if len(sources) == 1 else f"images[{k}]")
     if gold is not None:
-        classes = ("boundary", "interior") if classes is None else classes
+        classes = GOLD_CLASSES if classes is None else classes
     highest = max(int(one.max(initial=0)) for one in marks)
     known = check_classes(classes, highest)
     check_counts(marks, known, "labels" if gold is None else "gold")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from napari_agglo.pixels import (
     PixelClassifier,
     check_classes,
     load_pixel_classifier,
+    train_pixels,
 )
+from napari_agglo.pixels._train_pixels import GOLD_CLASSES
 from napari_agglo.widgets._colours import direct_colours
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._qt import ask, per_viewer, single_shot, tell_error
@@ -58,6 +61,7 @@ class Painter:
         self.classes: list[PixelClass] = list(check_classes(None, 2))
         self.strokes: Labels | None = None
         self.classifier: PixelClassifier | None = None
+        self.teacher = STROKES  # of the classifier: strokes, gold or a file; a stroke takes over
         self.message = ""  # what is missing
         # What may be wrong with the image, and with the strokes.
         self._doubts: dict[str, list[str]] = {"image": [], "strokes": []}
@@ -90,7 +94,7 @@ class Painter:
                     spacing=tuple(abs(one) for one in placement_of(layer).scale),
                     channel_axis=-1 if is_rgb(layer) else None,
                 )
-            self._image, self.classifier = layer, None
+            self._image, self.classifier, self.teacher = layer, None, STROKES
             self._doubt("image", kept)
             self._remove_preview()
         former = [one for one in viewer.layers
@@ -223,8 +227,10 @@ class Painter:
 
     def _doubt(self, of: str, warnings: list[DataWarning]) -> None:
         """Keep the warnings of the image or of the strokes, in place of the former ones."""
-        name = "“image”" if self._image is None else f"“{self._image.name}”"
-        self._doubts[of] = [window_sentence(one).replace("“image”", name) for one in warnings]
+        name = "the image" if self._image is None else f"“{self._image.name}”"
+        self._doubts[of] = [
+            re.sub(r"“images?(\[\d+\])?”", name, window_sentence(one)) for one in warnings
+        ]
 
     # The plane in view.
 
@@ -241,6 +247,7 @@ class Painter:
 
     def _on_stroke(self, _: object = None) -> None:
         self._counts = None
+        self.teacher = STROKES
         self._timer.start()
 
     def _forget_counts(self, _: object = None) -> None:
@@ -272,19 +279,24 @@ class Painter:
         part = self._part_in_view()
         if part is None:
             return False
+        given = None if self.teacher == STROKES else self.classifier
+        if given is not None and given.bank != training.bank:
+            return False  # the features that are kept for the view are others
         labels = strokes.data
         doubts: list[DataWarning] = []
 
         def work(progress: ProgressCallback) -> Any:
             with self._one_at_a_time:
-                classifier = training.train(labels, classes, trees=trees, progress=progress)
+                classifier = given
+                if classifier is None:
+                    classifier = training.train(labels, classes, trees=trees, progress=progress)
                 return classifier, training.predict(classifier, *part, progress=progress)
 
         def done(result: Any) -> None:
             if training is self._training and self.is_live and classes == tuple(self.classes):
                 self.message = ""
                 self._doubt("strokes", doubts)
-                self._is_rough = trees == _ROUGH
+                self._is_rough = trees == _ROUGH and given is None
                 if not self._is_rough:  # that of few trees is neither saved nor used for cues
                     self.classifier = result[0]
                 self._show_view(part, result[1])
@@ -386,8 +398,8 @@ class Painter:
         loaded = self.classifier
         if training is None or image is None or (strokes is None and loaded is None):
             return
-        has_strokes = strokes is not None and any(self.counts())
-        labels = strokes.data if has_strokes and strokes is not None else None
+        from_strokes = self.teacher == STROKES and any(self.counts())
+        labels = strokes.data if from_strokes and strokes is not None else None
         classes, source = tuple(self.classes), training.source
 
         def work(progress: ProgressCallback) -> Any:
@@ -438,7 +450,52 @@ class Painter:
         self._raise_strokes()
         self.selection.use_as_cues(chosen)
 
-    # Files.
+    # Gold, and files.
+
+    def learn_from_gold(self) -> None:
+        """Learn the boundary and the rest from gold labels in a worker, in place of strokes."""
+        self.start()
+        image, gold = self._image, self.selection.gold
+        if image is None or gold is None:
+            return
+        has_strokes = any(self.counts())
+        if has_strokes and len(self.classes) > 2:
+            raise InvalidInput(
+                f"Gold tells boundary and interior, and there are {len(self.classes)} classes",
+                argument="classes",
+                remedy="remove the others first, or learn from the strokes",
+            )
+        golds = self.selection.golds() or (data_of(gold),)
+        classes = self.classes if has_strokes else check_classes(GOLD_CLASSES)
+        data, spacing = data_of(image), tuple(abs(one) for one in placement_of(image).scale)
+        axis = -1 if is_rgb(image) else None
+
+        def work(progress: ProgressCallback) -> Any:
+            return train_pixels(
+                [data] * len(golds), gold=[np.asarray(one) for one in golds], classes=classes,
+                spacing=spacing, channel_axis=axis, progress=progress,
+            )  # fmt: skip
+
+        def done(classifier: PixelClassifier) -> None:
+            if self._image is image:
+                self.message = ""
+                self._use_classifier(classifier, "gold")
+
+        def warned(warnings: list[DataWarning]) -> None:
+            if self._image is image:
+                self._doubt("strokes", warnings)
+
+        self.project.jobs.start(PIXELS, "Learning from gold", work, done, self._failed, warned)
+
+    def _use_classifier(self, classifier: PixelClassifier, teacher: str) -> None:
+        """Use a classifier that no stroke has taught, and its classes, until the next stroke."""
+        self.classes = list(classifier.classes)
+        self._counts = None
+        self._remove_preview()
+        self._colour_strokes()
+        self.classifier, self.teacher = classifier, teacher
+        self._timer.start()
+        self.changed.emit()
 
     def save(self, path: Path) -> None:
         """Write the classifier to a file."""
@@ -449,11 +506,7 @@ class Painter:
         """Use a classifier of a file, and its classes, for the chosen image."""
         classifier = load_pixel_classifier(path)
         self.start()
-        self.classes, self.classifier = list(classifier.classes), classifier
-        self._counts = None
-        self._remove_preview()
-        self._colour_strokes()
-        self.changed.emit()
+        self._use_classifier(classifier, "file")
 
     def _close(self) -> None:
         self._timer.stop()

@@ -26,6 +26,11 @@ from napari_agglo.widgets._qt import (
 )
 from napari_agglo.widgets.data._paint_classes import PIXELS, Painter
 
+# What is said of the classifier until the next stroke, by its teacher.
+_TEACHERS = {
+    "file": "The opened classifier is used as it is.",
+    "gold": "The classifier has learned from the gold labels.",
+}
 _FILTER = "Pixel classifiers (*.npz)"
 
 
@@ -65,10 +70,17 @@ class PaintPanel(QWidget):
         self.save = button("Save…", kept, self._save, "save classifier")
         again = "Open a saved classifier with its classes"
         self.load = button("Open…", again, self._load, "open classifier")
+        gold = (
+            "Learn the boundary from the borders of the gold labels, in place of strokes. To learn "
+            "from several volumes, use the command: napari-agglo pixels train --gold"
+        )
+        self.gold = button(
+            "Learn from gold", gold, lambda: guarded(painter.learn_from_gold), "learn from gold"
+        )
         self.parts = (self.list, self.add, self.remove, self.colour, self.live, self.run, self.save)
         column(
             self, self.list, row(self.add, self.remove, self.colour, self.live), self.line,
-            self.run, row(self.begin, self.save, self.load),
+            self.run, row(self.begin, self.save, self.load), self.gold,
         )  # fmt: skip
         link(self.follow, painter.changed)
         self.follow()
@@ -84,6 +96,7 @@ class PaintPanel(QWidget):
         self.begin.setEnabled(has_image)
         self.load.setEnabled(has_image)
         self.line.setVisible(on)
+        self.gold.setVisible(has_image and painter.selection.gold is not None)
         if not on:
             return
         counts = painter.counts()
@@ -110,10 +123,10 @@ class PaintPanel(QWidget):
         painted = ", ".join(
             f"{n:,} {one.name}" for one, n in zip(painter.classes, counts, strict=False)
         )
-        loaded = painter.classifier is not None and not any(counts)
-        text = "The opened classifier is used as it is." if loaded else f"Pixels: {painted}."
+        given = painter.classifier is not None and painter.teacher in _TEACHERS
+        text = _TEACHERS[painter.teacher] if given else f"Pixels: {painted}."
         self.line.setText(f"{text} {painter.remarks}".strip())
-        ready = loaded or sum(n > 0 for n in counts) == len(counts)
+        ready = given or sum(n > 0 for n in counts) == len(counts)
         self.run.set_ready(ready, "Paint at least one stroke of each class.")
 
     def _on_row(self, number: int) -> None:

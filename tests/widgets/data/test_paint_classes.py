@@ -222,6 +222,37 @@ def test_strokes_in_an_empty_plane_are_named(viewer, step, painter, project):
     assert "is 0" not in step.paint.line.text()
 
 
+def test_gold_teaches_in_place_of_strokes(viewer, step, painter, project):
+    image, gold, wall = cells((40, 48))
+    viewer.add_image(image, name="raw")
+    assert not step.paint.gold.isVisibleTo(step)
+    viewer.add_labels(gold, name="gold")
+    step.paint.gold.click()
+    settle_strokes(painter)
+    known = agglo.train_pixels(image, gold=gold)
+    assert [one.name for one in painter.classes] == ["boundary", "interior"]
+    want = known.predict(image)
+    np.testing.assert_array_equal(painter.preview()["boundary"].data, want["boundary"])
+    assert "gold" in step.paint.line.text()
+    step.paint.run.button.click()
+    settle_strokes(painter)
+    assert list(project.dataset.cues) == ["boundary", "interior"]
+    np.testing.assert_array_equal(project.dataset.cues["boundary"], want["boundary"])
+
+    paint(painter, project, strokes(wall))  # a stroke takes over
+    assert "gold" not in step.paint.line.text()
+    taught = agglo.train_pixels(image, strokes(wall), classes=["boundary", "interior"])
+    live = painter.preview()["boundary"].data
+    np.testing.assert_array_equal(live, taught.predict(image)["boundary"])
+    step.paint.gold.click()
+    settle_strokes(painter)
+    np.testing.assert_array_equal(painter.preview()["boundary"].data, want["boundary"])
+    assert painter.counts() == [(strokes(wall) == k).sum() for k in (1, 2)], "strokes stay"
+    step.paint.add.click()
+    step.paint.gold.click()
+    assert not project.jobs.running(), "gold knows no third class, which may have strokes"
+
+
 def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, project):
     image, _, wall = cells((40, 48))
     broken = image.astype(np.float32)

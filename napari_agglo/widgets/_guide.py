@@ -191,7 +191,7 @@ class Guide(QWidget):
         button = tool_button("?", tooltip, "help", checkable=True)
         button.toggled.connect(self.help.setVisible)
         title = label("title")
-        title.setText("From image to proofread segments")
+        title.setText("From image to segments")
         line = row(title, button)
         line.setContentsMargins(8, 4, 8, 0)
         line.setStretch(0, 1)

@@ -29,6 +29,9 @@ from qtpy.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
     QTabBar,
     QTableView,
     QTableWidget,
@@ -190,6 +193,11 @@ class FoldedLabel(QLabel):
             self.setMinimumHeight(height)
 
 
+# napari's own style pads labels above and below too, and Qt indents text at the top or left of a
+# label by half a letter on both sides, which pushes the last line out of a label of a given height.
+STILL = "padding: 0 5px;"
+
+
 def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
     """Return a label of text that wraps, with room for so many lines at least."""
     text = named(FoldedLabel(), name, tooltip)
@@ -197,29 +205,38 @@ def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -
     text.setMinimumHeight(text.least)
     if lines:
         text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        text.setIndent(0)
     text.setWordWrap(True)
-    if bold:
-        text.setStyleSheet("font-weight: bold;")
+    text.setStyleSheet(f"{STILL if lines else ''}{'font-weight: bold;' if bold else ''}")
     return text
 
 
-STILL = "padding: 0 4px;"  # napari's own style pads labels above and below too
-
-
-class StillLabel(QElidingLabel):
+class StillLabel(QLabel):
     """A text of a fixed number of lines: nothing below it moves, and a tooltip has all of it."""
+
+    lines, padding = 1, 0  # rows of text, and pixels above and below them
+    _text = ""
+
+    def text(self) -> str:
+        """Return the whole text."""
+        return self._text
 
     def setText(self, text: str | None) -> None:
         """Show a text, as far as there is room."""
-        super().setText(text or "")
-        self.setToolTip(f"<qt>{escape(text)}</qt>" if text else "")
+        self._text = text or ""
+        self.setToolTip(f"<qt>{escape(self._text)}</qt>" if text else "")
+        self._fit()
 
-    lines, padding = 1, 0  # rows of text, and pixels above and below them
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """Fit the text to the new width."""
+        super().resizeEvent(event)
+        self._fit()
 
     def changeEvent(self, event: QEvent | None) -> None:
         """Follow the font of napari's style, which comes after the label is made."""
         super().changeEvent(event)
         self.reserve()
+        self._fit()
 
     def reserve(self) -> None:
         """Take the height of the lines."""
@@ -228,13 +245,25 @@ class StillLabel(QElidingLabel):
         if height != self.maximumHeight():
             self.setFixedHeight(height)
 
+    def _fit(self) -> None:
+        width = self.contentsRect().width()
+        shown = QElidingLabel.wrapText(self._text, width, self.font())
+        if len(shown) > self.lines:
+            rest = "".join(shown[self.lines - 1 :])
+            last = self.fontMetrics().elidedText(rest, Qt.TextElideMode.ElideRight, width)
+            shown = [*shown[: self.lines - 1], last]
+        text = "\n".join(line.strip() for line in shown)
+        if text != super().text():
+            super().setText(text)
+
 
 def still_label(name: str, lines: int = 1, padding: int = 0) -> StillLabel:
     """Return a label for messages that come and go, of so many lines."""
     text = named(StillLabel(), name)
     text.lines, text.padding = lines, padding
-    text.setWordWrap(lines > 1)
+    text.setTextFormat(Qt.TextFormat.PlainText)
     text.setStyleSheet(STILL)
+    text.setIndent(0)
     text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
     text.reserve()
     text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -248,9 +277,29 @@ def check_box(text: str, tooltip: str, name: str, toggled: Callable[[bool], obje
     return box
 
 
+class _ShortenedBox(QComboBox):
+    """Drop-down list whose text ends in an ellipsis where there is no room for it."""
+
+    def paintEvent(self, _: QPaintEvent | None) -> None:
+        """Draw the list as Qt does, with a text that fits."""
+        option, painter = QStyleOptionComboBox(), QStylePainter(self)
+        self.initStyleOption(option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self)
+        text = self.placeholderText() if self.currentIndex() < 0 else option.currentText
+        option.currentText = self.fontMetrics().elidedText(
+            text, Qt.TextElideMode.ElideRight, room.width() - _ROUND
+        )
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+
+_ROUND = 4  # pixels at the ends of the text of a drop-down list
+
+
 def combo_box(name: str, tooltip: str, items: Iterable[str] = ()) -> QComboBox:
     """Return a drop-down list; long entries do not widen the dock."""
-    box = named(QComboBox(), name, tooltip)
+    box: QComboBox = named(_ShortenedBox(), name, tooltip)
     keep_narrow(box)
     box.addItems(list(items))
     return box
@@ -302,6 +351,7 @@ def tab_widget(name: str, *tabs: tuple[str, str, QWidget]) -> QTabWidget:
     widget = named(QTabWidget(), name)
     widget.setTabBar(_TabBar())
     widget.setUsesScrollButtons(True)  # so that the tabs do not widen a narrow dock
+    widget.tabBar().setStyleSheet("QTabBar::tab { padding: 3px 4px; }")
     widget.tabBar().setAccessibleName(name)
     for at, (title, tooltip, content) in enumerate(tabs):
         widget.addTab(content, title)

@@ -38,6 +38,9 @@ class Status(Enum):
     OPEN = "open"  # a session is open; its edits are never known to be done
 
 
+_TOGETHER = "\N{NO-BREAK SPACE}+\N{NO-BREAK SPACE}"  # keys such as Ctrl + Z stay on one line
+
+
 class StepWidget(QWidget):
     """One step, in the guided dock or in a dock of its own.
 
@@ -105,7 +108,7 @@ class StepWidget(QWidget):
         text = self.hint_for(status)
         if status is Status.RUNNING and not text:
             text = self.hint.text()  # so that the button to cancel stays under the mouse
-        self.hint.setText(text)
+        self.hint.setText(text.replace(" + ", _TOGETHER))
         self.hint.setVisible(bool(text))
         self.update_state(status)
 

@@ -208,7 +208,7 @@ def test_all_controls_of_the_dock(viewer: Any, project: Any, dataset: Any, tmp_p
 
     compare = CompareWidget(viewer)
     viewer.window.add_dock_widget(compare, name="Compare", area="right")
-    check(compare, compare.choices["panel_1"].native)
+    check(compare, compare.hint.button)
 
 
 def check_tabs(dock: Dock, first: QWidget, name: str) -> None:

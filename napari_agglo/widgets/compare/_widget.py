@@ -14,6 +14,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.partition import METHODS
 from napari_agglo.policy import MeanPolicy, policies
 from napari_agglo.widgets._colours import theme_colours
+from napari_agglo.widgets._folded_text import FoldedText
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._project import Project
@@ -22,7 +23,6 @@ from napari_agglo.widgets._qt import (
     button,
     column,
     dock_width,
-    label,
     link,
     parent_of,
     per_viewer,
@@ -56,7 +56,7 @@ def numbers_table() -> QTableWidget:
     return table
 
 
-OWN = "* On its own training data (dotted curve): expect a larger error on other data."
+OWN = "* On its own training data (dotted): expect a larger error elsewhere."
 
 
 def is_own(panel: Panel) -> bool:
@@ -174,8 +174,8 @@ class PanelForm(Form):
 
 
 _HINT = (
-    "Choose two to four segmentations of the same image to see them side by side, with one camera "
-    "and one threshold. A strategy that has no policy yet is trained from the gold labels first."
+    "Choose two to four segmentations of an image to see them side by side, with one camera and "
+    "one threshold. A strategy that has no policy yet is trained from the gold labels first."
 )
 
 
@@ -189,10 +189,10 @@ class CompareWidget(QWidget):
         self.viewer = viewer
         self.project, self.scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
         self.controller = per_viewer(viewer, CompareController)
-        self.hint = label("hint")
+        self.hint = FoldedText("hint")
         self.hint.setText(_HINT)
         self.choices = PanelForm(viewer, self.project, self.scene)
-        self.plan = label("training plan")
+        self.plan = FoldedText("training plan")
         self.run = RunRow(self.project, COMPARE, "Compare", "Show them side by side", self.compare)
         before = "Restore the viewer"
         self.leave = button("Leave", before, self.controller.leave, "leave")
@@ -208,7 +208,7 @@ class CompareWidget(QWidget):
         self.playback.stepped.connect(self._on_step)
         self.playback.restarted.connect(self.controller.restart)
         self.numbers = numbers_table()
-        self.own = label("training data note")
+        self.own = FoldedText("training data note")
         self.own.setText(OWN)
         self.plot = SplitVIPlot()
         self.plot.threshold_picked.connect(lambda _, t: self.controller.set(position=t))

@@ -10,12 +10,12 @@ from qtpy.QtWidgets import QTableWidget, QWidget
 
 from napari_agglo.agglomeration import threshold_phrase
 from napari_agglo.evaluate import minimum
+from napari_agglo.widgets._folded_text import FoldedText
 from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     button,
     column,
-    label,
     link,
     per_viewer,
     read_only_table,
@@ -113,9 +113,8 @@ class EvaluateWidget(StepWidget):
             "Count the overlaps of segments and gold; numbers and plots then follow the threshold",
             self.comparison.count,
         )
-        self.summary = label(
-            "summary", "Errors of the visible segments, in bits of VI: lower is better"
-        )
+        tooltip = "Errors of the visible segments, in bits of VI: lower is better"
+        self.summary = FoldedText("summary", tooltip, rich=True)
         self.curves = Curves(self.project, self.comparison)
         self.breakdown = BreakdownPlot()
         self.breakdown.picked.connect(self._on_picked)
@@ -125,7 +124,7 @@ class EvaluateWidget(StepWidget):
             ("Split VI", "False merge against false split", self.curves.split),
             ("Threshold", "Errors at every threshold", self.curves.by_threshold),
             ("Breakdown", "The segments and gold objects with most errors", self.breakdown),
-            ("Numbers", "All measures at this threshold", self.numbers),
+            ("Table", "All measures at this threshold", self.numbers),
         )
         least = "Set the threshold of the least VI against gold"
         self.least = button("Go to least VI", least, self.curves.go_to_least, "least")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from napari.utils.notifications import show_info
-from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QDialog, QFileDialog, QWidget
 
 from napari_agglo.evaluate import train_and_hold_out
@@ -21,6 +20,7 @@ from napari_agglo.policy import (
     policy_record,
     save_policy,
 )
+from napari_agglo.widgets._folded_text import FoldedText
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._project import Project, Trained
@@ -205,7 +205,7 @@ class Summary(QWidget):
         self._record: Any = None
         self.error = label("held-out error", _VI_TIP)
         self.error.setStyleSheet("font-size: 16px; font-weight: bold;")
-        self.text = label("training summary")
+        self.text = FoldedText("training summary")
         self.epochs = EpochPlot()
         self.reliability = ReliabilityPlot()
         self.importances = ImportancePlot()
@@ -237,18 +237,7 @@ class Summary(QWidget):
         self.error.setText("" if running else headline(record))
         for line in (self.error, self.text):
             line.setVisible(bool(line.text()))
-        self._reserve_lines()
         self.tabs.setVisible(running or record is not None)
-
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        """Reserve the lines of the texts at the new width."""
-        super().resizeEvent(event)
-        self._reserve_lines()
-
-    def _reserve_lines(self) -> None:
-        # The column of steps does not grow with text that wraps, and would cut off the plots.
-        for line in (self.error, self.text):
-            line.setMinimumHeight(line.heightForWidth(self.width()) if line.text() else 0)
 
 
 _HELPED = 0.97  # of the error of the mean policy: a training with a larger one did not help

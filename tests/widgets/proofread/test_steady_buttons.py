@@ -8,6 +8,7 @@ from qtpy.QtWidgets import QPushButton
 from windows import draw, settle
 
 from napari_agglo.widgets import Dock
+from napari_agglo.widgets._napari import canvas_widget
 from napari_agglo.widgets.proofread import create_session
 from napari_agglo.widgets.proofread._open_session import free_path
 
@@ -58,3 +59,8 @@ def test_labels_and_exports_are_saved_without_scrolling(viewer, shown, size):
         top = one.mapTo(port, QPoint(0, 0)).y()
         assert top >= 0, one.text()
         assert top + one.height() <= port.height(), one.text()
+    for key, step in guide.steps.items():
+        guide.open(key)
+        draw()
+        assert canvas_widget(viewer).width() >= dock.width(), f"the dock is wide in {key}"
+        assert step.width() <= port.width(), f"{key} is cut off at the right"

@@ -344,7 +344,8 @@ def everything(folder: Path, python: str, large: bool, tiny: bool) -> dict[str, 
     failed += part("window", folder, needed=False)
     part("make", folder, "--shape", whole)
     part("run", folder, "--memory", "4e9", "--name", "full", "--warm")
-    part("plan", folder, "--memory", "4e9", "--cues", 4, "--statistics", "all", "--name", "four-all")
+    part("plan", folder, "--memory", "4e9", "--cues", 4, "--statistics", "all",
+         "--name", "four-all")  # fmt: skip
     part("run", folder, "--memory", "5e9", "--name", "four-full", "--cues", 4, "--warm")
     if large:
         part("make", folder / "large", "--shape", whole if tiny else _words(LARGE), "--cues", 1)

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
@@ -85,7 +86,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def _commands(runs: Sequence[dict[str, Any]]) -> str:
     """Return the commands that measured the figures of a table."""
     commands = dict.fromkeys(run["command"] for run in runs)
-    return "\n\n```sh\n" + "\n".join(commands) + "\n```"
+    return "\n\n```sh\n" + "\n".join(map(_folded, commands)) + "\n```"
+
+
+def _folded(command: str) -> str:
+    """Return a command on lines that fit the page."""
+    lines = wrap(command, 96, subsequent_indent="    ", break_on_hyphens=False)
+    return " \\\n".join(lines)
 
 
 def _shape(run: dict[str, Any]) -> str:

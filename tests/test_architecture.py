@@ -288,8 +288,8 @@ PRIVATE_IMPORTS = {
         cli/test_before_the_work.py
     """,
     "The hierarchy under edits, and its parts, against slow oracles.": """
-        oracles/agglomerate.py oracles/edits.py oracles/histories.py oracles/proofreader.py
-        oracles/repairs.py oracles/requirements.py oracles/sessions.py
+        oracles/agglomerate.py oracles/edits.py oracles/histories.py oracles/moves.py
+        oracles/proofreader.py oracles/repairs.py oracles/requirements.py oracles/sessions.py
         session/test_forest_cells.py session/test_hierarchy.py session/test_hierarchy_names.py
         session/test_incremental_vi.py session/test_replay.py session/test_state.py
         session/test_threshold_view.py session/test_transfer_edits.py

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -115,6 +116,7 @@ class Header(QWidget):
 STEPS: tuple[type[StepWidget], ...]
 STEPS = DataWidget, TrainWidget, HierarchyWidget, EvaluateWidget, ProofreadWidget
 _LAID_OUT = 30  # milliseconds until the layout of an opened step is done
+_GROWING = 2.0  # seconds in which it may still grow
 
 
 class Guide(QWidget):
@@ -143,6 +145,11 @@ class Guide(QWidget):
         layout.addWidget(self.warming)
         self._session: Any = None
         self._soon = qdebounced(self._reveal, timeout=_LAID_OUT)
+        self._reveal_until = 0.0  # on the clock; steps grow while they follow what was opened
+        bar = self.area.verticalScrollBar()
+        assert bar is not None
+        bar.rangeChanged.connect(self._on_grown)
+        bar.actionTriggered.connect(self._on_scrolled)
         link(self._on_status, self.project.status_changed)
         link(self._on_job, self.project.jobs.changed)
         link(self.open, self.project.wanted)
@@ -168,7 +175,7 @@ class Guide(QWidget):
             yield
         link(self._on_hierarchy, self.project.hierarchy_changed)  # after the steps, which may grow
         self._on_hierarchy()
-        self._soon()
+        self._reveal_soon()
 
     def open(self, key: str) -> None:
         """Open a step, and close the others."""
@@ -204,7 +211,18 @@ class Guide(QWidget):
             for other, header in self.headers.items():
                 if other != key:
                     header.button.setChecked(False)
+            self._reveal_soon()
+
+    def _reveal_soon(self) -> None:
+        self._reveal_until = time.monotonic() + _GROWING
+        self._soon()
+
+    def _on_grown(self) -> None:
+        if time.monotonic() < self._reveal_until:
             self._soon()
+
+    def _on_scrolled(self) -> None:
+        self._reveal_until = 0.0  # the user has taken over
 
     def _reveal(self) -> None:
         """Scroll to the end of the open step, but keep its heading in view."""
@@ -219,7 +237,7 @@ class Guide(QWidget):
         session = self.project.session
         if session is not None and session is not self._session:
             self.open(ProofreadWidget.key)
-            self._soon()
+            self._reveal_soon()
         self._session = session
 
     def _on_status(self) -> None:

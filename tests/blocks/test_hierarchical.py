@@ -166,6 +166,7 @@ def test_without_likely_merges_the_order_is_that_of_the_rest():
 @pytest.mark.parametrize("hierarchical", [False, True])
 def test_a_graph_over_the_budget_is_refused_with_figures(tmp_path, hierarchical, monkeypatch):
     monkeypatch.setattr("napari_agglo.blocks._budget.BASE", 10_000)
+    monkeypatch.setattr("napari_agglo.blocks._budget.TASK", 0)
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(1, 1601)).reshape(40, 40).repeat(4, 0).repeat(4, 1)
     boundary = rng.integers(0, 256, labels.shape).astype(np.uint8)

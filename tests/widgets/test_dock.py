@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pytestqt.qtbot import QtBot
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QAbstractButton, QLabel
@@ -92,17 +93,16 @@ def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> Non
     assert "step 2" in hint.text()
 
 
-def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any) -> None:
+def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any, qtbot: QtBot) -> None:
     first = put(viewer)
     assert opened(first) == "hierarchy"
     agglo.Session.create(tmp_path / "one.agglo", shown.graph).close()
     open_session(viewer, tmp_path / "one.agglo")
     settle(shown)
     assert opened(first) == "proofread"
-    QTest.qWait(100)
     cut = first.guide.steps["proofread"].cut
-    for button in (cut.commit, first.guide.headers["proofread"].button):
-        assert button.visibleRegion().boundingRect() == button.rect(), "one must scroll to see it"
+    for button in (cut.commit, first.guide.headers["proofread"].button):  # without scrolling
+        qtbot.waitUntil(lambda b=button: b.visibleRegion().boundingRect() == b.rect())
     click(first, "data")
     shown.threshold = 0.2
     draw()

@@ -9,8 +9,10 @@ merge_log
     `MergeLog`, a row for every region that some run has made. Row, birth, live, fresh, name.
 replay
     `Replay`, a run beside the record of an earlier one. Record, clean and dirty, stretch, event.
+replay_arrays
+    What a replay works on. Slot, leaf, edge.
 replay_kernels
-    The loop of a replay. Slot, leaf, edge, open and closed, pending, wanted.
+    The loop of a replay. Open and closed, pending, wanted.
 fences
     `Constraints`, the live edits, and what cuts keep apart. Fence, part, bag.
 superpixels

@@ -42,7 +42,7 @@ from napari_agglo.session._hierarchy.fences import (
     fill_bags,
 )
 from napari_agglo.session._hierarchy.merge_log import ROW, MergeLog
-from napari_agglo.session._hierarchy.replay_kernels import (
+from napari_agglo.session._hierarchy.replay_arrays import (
     DIVERGED,
     EDGE,
     JOIN_EDIT,
@@ -66,6 +66,8 @@ from napari_agglo.session._hierarchy.replay_kernels import (
     Lists,
     Run,
     Work,
+)
+from napari_agglo.session._hierarchy.replay_kernels import (
     advance,
     may_join,
     offer,

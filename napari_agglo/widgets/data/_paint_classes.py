@@ -279,7 +279,8 @@ class Painter:
         part = self._part_in_view()
         if part is None:
             return False
-        given = None if self.teacher == STROKES else self.classifier
+        teacher = self.teacher
+        given = None if teacher == STROKES else self.classifier
         if given is not None and given.bank != training.bank:
             return False  # the features that are kept for the view are others
         labels = strokes.data
@@ -293,7 +294,8 @@ class Painter:
                 return classifier, training.predict(classifier, *part, progress=progress)
 
         def done(result: Any) -> None:
-            if training is self._training and self.is_live and classes == tuple(self.classes):
+            is_current = training is self._training and classes == tuple(self.classes)
+            if is_current and self.is_live and teacher == self.teacher:
                 self.message = ""
                 self._doubt("strokes", doubts)
                 self._is_rough = trees == _ROUGH and given is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -62,7 +63,7 @@ def answer(step, person, n):
     settle(step.project)
 
 
-def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
+def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset, monkeypatch):
     """A window: the pair and its place, the keys, learning, and the policy at the end."""
     viewer.add_image(np.asarray(dataset.image), scale=dataset.placement.scale)
     viewer.add_labels(np.zeros(dataset.shape, np.uint8))  # active, with a Ctrl + Z of its own
@@ -96,11 +97,14 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset):
     assert teacher.questions.counts == (0, 0, 0)
     assert teacher.current.first.tolist() == first.first.tolist()
     person = answer_by_gold(project.regions.graph, dataset.gold)
+    begun, fit = threading.Event(), teacher.questions._fit
+    monkeypatch.setattr(teacher.questions, "_fit", lambda *of: (begun.set(), fit(*of))[1])
     while teacher.questions.n_answers < 5:
         press({True: "Y", False: "N", None: "S"}[person(teacher.current)])
     assert project.jobs["teach"] is not None, "five answers are learned from"
     assert "learning" in step.teach.line.text()
     assert step.teach.run.button.text() == "Cancel"
+    assert begun.wait(60), "the answers to learn from have been taken"
     press("S")
     assert teacher.questions.n_answers == 6, "meanwhile questions go on"
     settle(project)

@@ -85,6 +85,7 @@ def in_flight(client, plan, task_bytes, together, most=None, tasks=9):
     return together, len({process for _, (process, _, _) in done}), workers.others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task_bytes", "expected"),
     [
@@ -108,6 +109,7 @@ def test_a_task_that_does_not_fit_beside_this_process_is_refused(cluster, place)
     assert _budget.tasks_that_fit(plan, 1400 * MB) == 1, "test invalid: a thread could do it"
 
 
+@pytest.mark.slow
 def test_workers_of_other_machines_have_a_budget_each(cluster, place, monkeypatch):
     plan = planned(place, "elsewhere")
     monkeypatch.setattr(_dask_client, "_this_process", machine_of_another)
@@ -121,6 +123,7 @@ def machine_of_another():
     return ("client" if pid == -1 else "worker"), 1, pid
 
 
+@pytest.mark.slow
 def test_fewer_tasks_are_done_at_a_time_if_that_is_asked(cluster, place):
     assert in_flight(cluster, planned(place, "fewer"), 10 * MB, 2, most=2)[0] == 2
 
@@ -158,6 +161,7 @@ def alone(place):
     return place / "alone"
 
 
+@pytest.mark.slow
 def test_a_run_with_a_client_keeps_the_budget(cluster, place, alone, monkeypatch):
     planned(place, "result")
     monkeypatch.setattr(_engine, "block_bytes", lambda plan, block: 500 * MB)
@@ -175,6 +179,7 @@ def test_worker_processes_give_what_the_whole_gives(cluster, volume, dams, stati
     check_exact(volume, dams, statistics, client=cluster)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):
     folder = place / "killed"
     planned(place, "killed")

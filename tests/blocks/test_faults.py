@@ -42,6 +42,7 @@ def expected(tmp_path_factory, boundary):
     return content(where / "result")
 
 
+@pytest.mark.slow
 def test_a_second_run_has_nothing_to_do(place):
     assert blocks.run(place / "result").is_complete
     before = finished(place / "result")
@@ -79,6 +80,7 @@ def test_tables_of_a_complete_run_may_be_removed(place, expected):
     assert content(folder) == kept, "only joined pieces, whose numbers are known, are not needed"
 
 
+@pytest.mark.slow
 def test_tables_of_a_run_that_goes_on_are_needed(place, expected):
     folder = place / "result"
     for stage in ("cut", "join", "number", "superpixels", "statistics"):
@@ -103,6 +105,7 @@ def test_absent_chunks_of_an_input_are_counted_once(place, block):
 FULL, DENIED = (OSError(code, os.strerror(code)) for code in (errno.ENOSPC, errno.EACCES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "message", "remedy"),
     [
@@ -142,6 +145,7 @@ def fail_after(times, error, monkeypatch, *names):
         monkeypatch.setattr(name, failing(pkgutil.resolve_name(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "times", "forgotten"),
     [
@@ -252,6 +256,7 @@ def test_two_runs_into_one_folder_are_refused(place):
     assert blocks.run(place / "result").is_complete
 
 
+@pytest.mark.slow
 def test_parts_of_two_divisions_are_refused(place):
     """They would do the same blocks; those of one division run together."""
 
@@ -332,6 +337,7 @@ def test_blocks_fit_the_budget_and_have_little_halo(tmp_path, memory, workers):
     assert all(b % c == 0 for b, c in zip(plan.block, plan.chunks, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["below a file", "lock", "locks"])
 def test_a_folder_that_cannot_be_written_to_is_refused(place, way):
     folder, source = place / "result", str(place / "boundary.zarr")

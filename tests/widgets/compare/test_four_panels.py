@@ -71,6 +71,7 @@ def test_again_with_fewer_panels_is_not_smaller_still(viewer, dock, compare, loo
     assert look(viewer) == before
 
 
+@pytest.mark.slow
 def test_a_difference_is_large_in_its_cell(viewer, dock, compare, differ, project):
     compare("mean", "mean", "mean", "gold")
     found = differ(dock, 3)

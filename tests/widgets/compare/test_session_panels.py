@@ -40,6 +40,7 @@ def session(viewer, project, dock, dataset, tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, look, qtbot):
     assert session.graph.n_regions > session.history.unedited_tree.n_superpixels, (
         "test invalid: nothing divided"

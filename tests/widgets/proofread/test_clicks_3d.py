@@ -81,6 +81,7 @@ def test_a_click_chooses_the_segment_that_is_seen(deep, angles, perspective):
     assert "no segment" in deep.step.message.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("angles", "perspective"), CASES[1:])
 def test_shift_click_merges_two_segments_that_are_seen(deep, angles, perspective):
     look(deep, angles, perspective)

@@ -59,6 +59,7 @@ def inside(graph, superpixel):
     return np.argwhere(graph.superpixels.image[box] == superpixel) + graph.boxes[superpixel, 0]
 
 
+@pytest.mark.slow
 def test_a_run_is_opened_and_proofread(viewer, free_hands, run, monkeypatch, tmp_path, never_whole):
     hands = free_hands
     limit_voxels(monkeypatch, 20_000, 10_000)

@@ -249,6 +249,7 @@ def test_a_folder_that_is_no_session_is_refused(hands, notices, tmp_path):
     assert any("no session" in told for told in notices)
 
 
+@pytest.mark.slow
 def test_the_function_of_a_session_runs_only_if_the_person_agrees(
     hands, notices, tmp_path, monkeypatch
 ):

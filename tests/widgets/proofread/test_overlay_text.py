@@ -45,6 +45,7 @@ def test_a_text_is_shorter_or_smaller_on_a_narrow_canvas(width):
     assert points >= 6
 
 
+@pytest.mark.slow
 def test_the_banner_has_room_on_both_sides_of_a_narrow_canvas(painted, hands):
     """Pixels of the banner's colour do not reach the edges of the canvas."""
     viewer = hands.viewer

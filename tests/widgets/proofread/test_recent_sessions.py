@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from napari_agglo.widgets.proofread._recent_sessions import recent_sessions, remember_session
 
 
@@ -36,6 +38,7 @@ def test_a_list_that_cannot_be_read_or_written_is_empty(tmp_path):
     assert recent_sessions(file) == []
 
 
+@pytest.mark.slow
 def test_a_recent_session_is_opened_from_the_menu(hands):
     step, path = hands.step, hands.project.session.path
     assert path.stem not in entries(step), "it is open"

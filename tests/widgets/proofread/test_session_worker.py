@@ -36,6 +36,7 @@ def test_a_long_repair_shows_the_segments_on_the_way(edited):
     np.testing.assert_array_equal(project.table(), session.lut(dense=True))
 
 
+@pytest.mark.slow
 def test_a_repair_that_is_stopped_stays_where_it_is(edited):
     project, low = edited.project, edited.project.threshold
     stages = []

@@ -64,7 +64,7 @@ def test_all_that_is_compiled_into_a_kernel_is_among_its_sources():
     assert len(kernels) > 50
     for kernel in kernels:
         sources = kernel_sources(Path(kernel.py_func.__code__.co_filename))
-        assert len(sources) < 40
+        assert len(sources) <= 40, "a change of most of the package compiles it again"
         waiting, known = [kernel.py_func], set()
         while waiting:
             function = waiting.pop()

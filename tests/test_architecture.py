@@ -136,7 +136,7 @@ def test_every_folder_has_its_place():
         ("graph._build", "@njit(cache=True, parallel=True)\ndef f(): ...", "parallel"),
     ],
 )
-def test_it_can_fail(module, source, complaint):
+def test_import_rule_can_fail(module, source, complaint):
     found = faults(source, f"napari_agglo.{module}")
     assert any(complaint in fault for fault in found), found
 
@@ -152,7 +152,7 @@ def test_it_can_fail(module, source, complaint):
         ("policy._file", "np.load(f, allow_pickle=False)"),
     ],
 )
-def test_it_can_pass(module, source):
+def test_import_rule_can_pass(module, source):
     assert faults(source, f"napari_agglo.{module}") == []
 
 
@@ -244,6 +244,15 @@ def test_no_class_inherits_from_another():
 
 def test_the_page_on_the_architecture_is_up_to_date(capsys):
     assert import_graph.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_names_of_tests_have_a_subject() -> None:
+    """The name of a test says of what it is, and what comes of it."""
+    vague = re.compile(r"def (test_(?:it|nor|nobody|that|those|what|where|which|who)_\w+)")
+    texts = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")}
+    assert {
+        path.name: found for path, text in texts.items() if (found := vague.findall(text))
+    } == {}
 
 
 def test_the_files_that_the_page_names_exist():

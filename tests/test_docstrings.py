@@ -165,7 +165,7 @@ def test_names_that_the_docs_use_are_in_the_reference():
     assert "napari_agglo.volumes.split_components" in used, "test invalid"
 
 
-def test_it_can_fail():
+def test_docstring_rule_can_fail():
     def undocumented(first: int, *others: int) -> int:
         """Return a number.
 

@@ -39,7 +39,7 @@ outer = st.builds(
 
 
 @given(outer)
-def test_what_was_written_is_read(value):
+def test_written_values_are_read(value):
     assert decode(Outer, json.loads(json.dumps(dataclasses.asdict(value)))) == value
 
 

@@ -235,7 +235,7 @@ def test_nothing_to_merge(labels):
         assert np.array_equal(tree.segment(1.0), labels)
 
 
-def test_what_is_no_graph_is_refused():
+def test_arguments_that_are_no_graph_are_refused():
     with pytest.raises(InvalidInput) as refusal:
         agglomerate(np.array([1, 2]))
     assert refusal.value.argument == "graph"

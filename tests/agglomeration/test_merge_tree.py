@@ -261,7 +261,7 @@ def test_merges_that_cannot_be_are_refused(merges, refusal):
         ((None, np.zeros(0), np.zeros(0, int), np.zeros(0)), "winners"),
     ],
 )
-def test_what_is_no_array_of_merges_is_refused(parts, argument):
+def test_invalid_arrays_of_merges_are_refused(parts, argument):
     labels, *rest = parts
     if labels is None:
         labels = DenseLabels(np.array([1], np.uint32), np.arange(2, dtype=np.uint64), np.dtype(int))

@@ -113,7 +113,7 @@ FULL, DENIED = (OSError(code, os.strerror(code)) for code in (errno.ENOSPC, errn
         (DENIED, "Permission denied", "mend the cause"),
     ],
 )
-def test_what_stops_every_block_stops_the_run_and_it_goes_on_later(
+def test_a_fault_of_every_block_stops_the_run_which_goes_on_later(
     place, expected, monkeypatch, error, message, remedy
 ):
     fail_after(3, error, monkeypatch, "napari_agglo.blocks._tables.files.write_new")
@@ -309,7 +309,7 @@ def test_chunks_must_divide_the_block(place):
         blocks.run(place / "other")
 
 
-def test_what_does_not_fit_is_refused_with_figures(tmp_path):
+def test_blocks_over_the_budget_are_refused_with_figures(tmp_path):
     zarr.create_array(
         str(tmp_path / "boundary.zarr"), shape=(2000, 2000, 2000), chunks=(500,) * 3, dtype="u1"
     )

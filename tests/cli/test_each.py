@@ -173,7 +173,7 @@ def test_all_that_is_read_is_taken(run, refused, files):
     ("text", "named"),
     [("no", '"maps/*.tif"'), ("*/*.tif", "one *"), ("empty", ".tif"), ("x*.tif", ".tif")],
 )
-def test_what_is_no_set_of_images(refused, folders, text, named):
+def test_a_folder_without_a_set_of_images_is_refused(refused, folders, text, named):
     os.mkdir("empty")
     message = refused("evaluate", "--each", "s", "--gold", text)
     assert message.argument == "--gold"

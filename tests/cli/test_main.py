@@ -125,7 +125,7 @@ def test_a_fault_of_ours_in_full(files, monkeypatch):
         (MemoryError("8 TB"), "(8 TB)"),
     ],
 )
-def test_what_the_user_can_mend(refused, files, monkeypatch, error, words):
+def test_errors_that_a_user_can_mend(refused, files, monkeypatch, error, words):
     failing(monkeypatch, error)
     assert words in refused(*EVALUATE)
 

@@ -85,7 +85,7 @@ def test_nothing_is_left_to_compile_when_all_stages_have_run():
         assert stages_to_compile() == []  # otherwise each window would compile again
 
 
-def test_where_nothing_can_be_kept_it_says_so(run, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_named(run, monkeypatch):
     monkeypatch.setattr(_warm_up, "_done", set(_warm_up.STAGES))
     monkeypatch.setattr("napari_agglo.session.cache_folder", lambda: None)
     status, out, err = run("warm")
@@ -155,7 +155,7 @@ def test_an_unknown_stage_is_refused():
     assert caught.value.argument == "stages"
 
 
-def test_it_can_be_cancelled_before_a_stage(monkeypatch):
+def test_warm_can_be_cancelled_before_a_stage(monkeypatch):
     def stop(_):
         raise Cancelled
 

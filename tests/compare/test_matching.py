@@ -72,7 +72,7 @@ def test_a_pair_stays_while_it_overlaps(pieces, changes):
 
 
 @given(st.lists(st.tuples(NAMES, NAMES, NAMES, st.integers(0, 4)), max_size=30))
-def test_those_alone_share_with_those_alone_beside(pieces):
+def test_unmatched_segments_share_labels_with_unmatched_neighbours(pieces):
     a, b, c, sizes = np.array(pieces, np.int64).reshape(-1, 4).T
     shown = match_tables(a, b, sizes).renamed(b)
     matching = match_tables(a, c, sizes, beside=[shown])
@@ -107,7 +107,7 @@ def test_a_long_chain_is_sorted_in_the_end():
     assert {k: int(v) for k, v in enumerate(found) if v} == greedy(shared(a, b, sizes))
 
 
-def test_who_is_alone_keeps_the_label_it_had():
+def test_a_segment_without_a_match_keeps_its_label():
     sizes = [0, 10, 1, 1, 10]
     reference, other = [0, 1, 1, 1, 1], [0, 1, 2, 3, 4]
     first = match_tables(reference, other, sizes)

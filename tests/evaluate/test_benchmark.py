@@ -53,7 +53,7 @@ def test_one_threshold_for_all_or_one_each(seed, quantity):
     assert found.best is None
 
 
-def test_what_no_threshold_can_surpass():
+def test_best_possible_is_surpassed_by_no_threshold():
     trees = cases(3)
     curves = {name: vi_curve(*one) for name, one in trees.items()}
     best = {name: best_covering(*one) for name, one in trees.items()}

@@ -113,7 +113,7 @@ def test_refusals(volumes):
         ({"strategy": "lasso"}, ("policies['other']", "choose from flat, agglo, lash, mixed")),
     ],
 )
-def test_what_cannot_be_trained_is_refused_before_the_first_training(volumes, wrong, refusal):
+def test_untrainable_folds_are_refused_before_the_first_training(volumes, wrong, refusal):
     def never(progress):
         raise AssertionError(progress.stage)
 

@@ -64,7 +64,7 @@ def test_swapping_the_images_swaps_the_errors_and_names_do_not_matter(seed):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5))
-def test_it_is_a_metric(seed, n):
+def test_vi_is_a_metric(seed, n):
     rng = np.random.default_rng(seed)
     a, b, c = (rng.integers(1, n + 1, 12) for _ in range(3))
     assert vi(a, b) == pytest.approx(vi(b, a), abs=1e-12)

@@ -64,7 +64,7 @@ def assert_same(one, other):
 
 
 @given(divisions())
-def test_it_equals_the_graph_of_the_divided_labels(case):
+def test_divided_graph_equals_that_of_the_divided_labels(case):
     graph, cues, options, superpixel, pieces = case
     after = divided(graph, superpixel, pieces)
     # The new ids follow the others, so the graph from scratch has the very same numbers.
@@ -193,7 +193,7 @@ def test_the_last_id_of_all_has_no_next():
         (1, [[4, 4, 4]], ("pieces", "label the parts by different numbers")),
     ],
 )
-def test_what_is_no_division_is_refused(superpixel, pieces, refusal):
+def test_an_invalid_division_is_refused(superpixel, pieces, refusal):
     with refuses(*refusal):
         divide(chain(), superpixel, np.array(pieces))
 

@@ -61,7 +61,7 @@ def ridge(height=0.8):
     return boundary
 
 
-def test_it_follows_the_ridge_and_not_the_middle():
+def test_watershed_division_follows_the_ridge_and_not_the_middle():
     graph = region_graph(np.full((9, 21), 2), ridge())
     out = superpixel_pieces(graph, 1, [[(4, 1)], [(4, 20)]])
     assert (out.labels[:, :12] == 1).all()
@@ -83,7 +83,7 @@ def test_a_group_on_both_sides_of_another_is_two_pieces():
     assert out.groups.tolist() == [0, 1, 0]
 
 
-def test_what_no_seed_reaches_is_a_piece_of_its_own():
+def test_voxels_that_no_seed_reaches_are_a_piece():
     graph = region_graph(np.array([[2, 2, 2, 0, 2]]), np.zeros((1, 5)))
     out = superpixel_pieces(graph, 1, [[(0, 0)], [(0, 2)]])
     assert out.groups.tolist() == [0, 1, -1]

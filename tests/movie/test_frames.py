@@ -125,7 +125,7 @@ def test_one_colour_for_one_object_in_all_panels(drawn):
         assert len(np.unique(shown)) == len(np.unique(names[1:]))
 
 
-def test_what_the_first_panel_lacks_has_one_colour_in_the_others(drawn):
+def test_segments_missing_from_the_first_panel_have_one_colour(drawn):
     graph, trees, _, _ = drawn
     view = scene(trees["mean"], size=48)
     whole = np.minimum(np.arange(41, dtype=np.uint32), 1)

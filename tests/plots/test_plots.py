@@ -82,7 +82,7 @@ def test_split_vi():
     assert axes.get_aspect() == 1
 
 
-def test_what_rounding_leaves_of_no_error_is_no_error():
+def test_an_error_within_rounding_is_no_error():
     curves = {"m": curve((-math.inf, 0.0, 2.0), (0.3, 0.0, 4e-17))}
     for axes in (plot_split_vi(curves), plot_vi_by_threshold(curves)):
         assert axes.get_ylim() == (0, 1)
@@ -99,7 +99,7 @@ def test_the_slope_moves_the_tangent_point():
         plot_split_vi({"m": MEAN}, weight=-1)
 
 
-def test_what_lies_beyond_the_edge_is_pointed_at():
+def test_points_beyond_the_edge_have_arrows():
     far = curve((-math.inf, 0.1, 1.0), (0.2, 0.2, 0.2), (0.3, 90.0, 0.1))
     axes = plot_split_vi({"far": far})
     limit = axes.get_xlim()[1]
@@ -192,7 +192,7 @@ def test_many_dots_do_not_swell_a_vector_file():
 
 
 @pytest.mark.parametrize("plot", [plot_split_vi, plot_vi_by_threshold])
-def test_nor_do_curves_of_many_states(plot):
+def test_curves_of_many_states_are_small_files(plot):
     n = 50000
     table = pd.DataFrame(
         {

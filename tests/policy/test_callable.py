@@ -77,7 +77,7 @@ def test_a_function_sees_statistics_of_regions_that_have_merged(graph):
         3,
     ],
 )
-def test_what_cannot_be_used_is_refused(graph, function):
+def test_unusable_functions_are_refused(graph, function):
     with pytest.raises(InvalidInput) as refusal:
         agglomerate(graph, function)
     assert refusal.value.argument == "policy"
@@ -225,7 +225,7 @@ def test_a_feature_block_of_wrong_shape_is_refused(graph):
         lambda part: mean(part) + np.asarray(part.boxes).sum(),
     ],
 )
-def test_what_a_part_of_a_graph_does_not_have_is_an_error(graph, function, tmp_path):
+def test_values_missing_from_a_part_of_a_graph_are_an_error(graph, function, tmp_path):
     with pytest.raises(InvalidInput, match="parts of a graph") as refusal:
         agglomerate(graph, function)
     assert refusal.value.remedy is not None

@@ -142,7 +142,7 @@ def test_training_on_an_inverted_cue_warns():
     assert (remedy.option, remedy.key, remedy.value) == ("ranges", "boundary", (1, 0))
 
 
-def test_what_cannot_be_adapted_is_refused():
+def test_cues_that_cannot_be_adapted_are_refused():
     with refuses("policy", "train it again"):
         agglo.adapt_cues(agglo.MeanPolicy(), graph_of())
     superpixels, boundary, _ = sample(1)

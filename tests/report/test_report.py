@@ -329,7 +329,7 @@ def test_several_golds_are_averaged():
         assert at[name] == pytest.approx(found.scores[name]), name
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_invalid_gold_of_a_report_is_refused():
     superpixels, gold, noise = rooms(8, 8)
     tree = tree_of(superpixels, noise)
     with refuses("gold", "pass a label image whose objects have ids"):

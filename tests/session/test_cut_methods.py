@@ -299,7 +299,7 @@ def test_a_group_without_a_way_is_asked_first():
     assert two.tolist() == [1, 4]
 
 
-def test_what_is_left_over_joins_its_strongest_tie():
+def test_remaining_superpixels_join_their_strongest_tie():
     ends = np.array([[0, 2], [1, 2], [1, 3], [2, 3]])
     cost = np.array([3.0, 2.0, 1.0, 5.0])
     owner = attached(ends, cost, np.arange(4), np.array([0, 1, -1, -1]))

@@ -103,7 +103,7 @@ def test_a_cut_that_chops_off_only_a_seed_moves_away_from_it():
     assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5, 6]]
 
 
-def test_what_cannot_move_away_is_refused_unless_it_is_meant():
+def test_immovable_superpixels_are_refused_unless_meant():
     # The nearer to a seed, the less in contact, and no evidence anywhere.
     graph = chain(*[30] * 13, faces=[1, 2, 3, 4, 5, 6, 7, 6, 5, 4, 3, 2, 1])
     with refuses("seeds", "put more seeds into the part to be cut off"):

@@ -34,7 +34,7 @@ def expected_row(graph, features, a, b):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(PRESETS)), st.booleans())
-def test_it_is_bit_for_bit_the_row_of_the_contracted_graph(seed, preset, dams):
+def test_an_example_is_bit_for_bit_the_row_of_the_contracted_graph(seed, preset, dams):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 12))
     graph = random_graph(rng, n, preset, dams=dams, keep_cues=True)

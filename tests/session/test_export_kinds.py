@@ -42,7 +42,7 @@ def test_nothing_is_written_into_a_session(session, tmp_path, kind, name):
     assert tree_of(session.path) == before
 
 
-def test_nor_into_another_one_or_the_rest_of_one(session, tmp_path):
+def test_no_export_goes_into_another_or_its_rest(session, tmp_path):
     with Session.create(tmp_path / "b.agglo", session.graph) as other:
         (other.path / "manifest.json").write_bytes(b"{")
     with refuses("path", "choose another folder"):
@@ -88,7 +88,7 @@ def test_a_new_dataset_beside_others(session, tmp_path):
 
 
 @pytest.mark.parametrize("path", [None, 3, "", b"x.tif", "a\0.tif"])
-def test_what_is_no_path(session, path):
+def test_an_invalid_path_is_refused(session, path):
     for kind in KINDS:
         with refuses("path", "pass a str or a Path"):
             session.export(path, kind)

@@ -32,14 +32,14 @@ from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 
 @examples(240)
 @given(st.data(), graphs(), POLICIES)
-def test_it_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
+def test_hierarchy_equals_the_run_from_scratch_merge_for_merge(data, graph, policy):
     check_against_oracle(data, graph, *policy, most=8)
 
 
 @pytest.mark.slow
 @settings(max_examples=5000)
 @given(st.data(), graphs(most=10), POLICIES, st.booleans())
-def test_it_equals_the_run_from_scratch_for_a_long_time(data, graph, policy, look_always):
+def test_hierarchy_equals_the_run_from_scratch_for_a_long_time(data, graph, policy, look_always):
     check_against_oracle(data, graph, *policy, most=16, look_always=look_always)
 
 
@@ -51,33 +51,33 @@ def test_looking_at_everything_after_each_edit_makes_no_difference(data, graph, 
 
 @examples(100)
 @given(st.data(), graphs(most=6), POLICIES)
-def test_it_equals_the_run_on_the_image_of_divided_superpixels(data, graph, policy):
+def test_hierarchy_equals_the_run_on_the_image_of_divided_superpixels(data, graph, policy):
     kinds = ("divide", "divide", "edit", "look", "undo", "redo")
     check_against_oracle(data, graph, *policy, most=5, kinds=kinds)
 
 
 @examples(100)
 @given(st.data(), graphs(), st.integers(0, 999))
-def test_it_equals_the_run_from_scratch_with_cells_of_the_forest(data, graph, seed):
+def test_hierarchy_equals_the_run_from_scratch_with_cells_of_the_forest(data, graph, seed):
     check_cells(data, graph, seed, most=8)
 
 
 @pytest.mark.slow
 @settings(max_examples=1000)
 @given(st.data(), graphs(most=10), st.integers(0, 999))
-def test_it_equals_the_run_with_cells_of_the_forest_for_a_long_time(data, graph, seed):
+def test_hierarchy_equals_the_run_with_cells_of_the_forest_for_a_long_time(data, graph, seed):
     check_cells(data, graph, seed, most=14)
 
 
 @examples(12)
 @given(st.sampled_from([60, 240]), st.integers(0, 2**16), st.sampled_from(["callable", "mean"]))
-def test_it_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n, seed, kind):
+def test_hierarchy_equals_the_run_from_scratch_beside_a_region_that_touches_hundreds(n, seed, kind):
     check_hub(n, seed, edits=2, kind=kind)
 
 
 @examples(10)
 @given(st.integers(0, 2**16), st.sampled_from([0, 2000]))
-def test_it_equals_the_run_by_a_forest_beside_a_region_that_touches_dozens(seed, few):
+def test_hierarchy_equals_the_run_by_a_forest_beside_a_region_that_touches_dozens(seed, few):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(superpixels.Asker, "few", few)
         check_hub(24, seed, edits=2, kind="forest")
@@ -96,7 +96,7 @@ def test_the_mean_of_a_boundary_is_asked_for_again_only_when_that_has_changed(se
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sampled_from([100, 300]), st.integers(0, 2**16))
-def test_it_equals_the_run_beside_a_region_that_touches_hundreds_for_a_long_time(n, seed):
+def test_hierarchy_equals_the_run_beside_a_region_that_touches_hundreds_for_a_long_time(n, seed):
     check_hub(n, seed, edits=4)
     check_hub(n, seed, edits=4, kind="mean")
 
@@ -104,7 +104,7 @@ def test_it_equals_the_run_beside_a_region_that_touches_hundreds_for_a_long_time
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**16), st.sampled_from([0, 100, 2000]))
-def test_it_equals_the_run_by_a_forest_beside_a_region_that_touches_60(seed, few):
+def test_hierarchy_equals_the_run_by_a_forest_beside_a_region_that_touches_60(seed, few):
     """By cells from the first boundary on, from the hundredth on, or hardly ever."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(superpixels.Asker, "few", few)

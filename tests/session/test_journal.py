@@ -33,7 +33,7 @@ def entries_in(folder):
     return entries, report
 
 
-def test_what_is_appended_is_read(folder):
+def test_appended_entries_are_read(folder):
     entries, report = entries_in(folder)
     assert entries == ENTRIES
     assert (report.kept, report.lost, report.sentences) == (40, 0, ())
@@ -167,7 +167,7 @@ def test_reading_only_writes_nothing(folder):
 
 
 @pytest.mark.parametrize("entry", [[1, 2], {"a": np.int64(3)}, {"a": np.nan}, {"a": object()}])
-def test_what_is_not_json_leaves_no_trace(folder, entry):
+def test_an_entry_that_is_not_json_leaves_no_trace(folder, entry):
     before = (folder / JOURNAL).read_bytes()
     journal = Journal(folder, START, read_only=False)
     with pytest.raises((TypeError, ValueError)):
@@ -177,7 +177,7 @@ def test_what_is_not_json_leaves_no_trace(folder, entry):
     assert (folder / JOURNAL).read_bytes().startswith(before)
 
 
-def test_what_another_program_did_to_the_file_is_noticed(folder):
+def test_a_change_by_another_program_is_noticed(folder):
     journal = Journal(folder, START, read_only=False)
     with open(folder / JOURNAL, "ab") as other:
         other.write(b"x")

@@ -44,7 +44,7 @@ def test_a_change_survives_the_journal(change):
     assert MarkChange.from_json(json.loads(json.dumps(change.to_json()))) == change
 
 
-def test_what_is_not_said_stays():
+def test_fields_that_are_not_given_stay():
     marks = Marks()
     marks.apply(MarkChange(3, name="axon", reviewed=True))
     marks.apply(MarkChange(3, comment="ends here"))

@@ -65,7 +65,7 @@ def scales_of(*trees):
 
 @examples(300)
 @given(histories())
-def test_what_you_see_is_what_you_get(history):
+def test_an_edit_gives_the_expected_segments_at_its_scale(history):
     *_, steps = history
     for edit, expected, _, after in steps:
         assert after.partition(edit.scale) == expected

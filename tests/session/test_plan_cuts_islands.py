@@ -34,7 +34,7 @@ def test_each_island_goes_to_its_points(tmp_path, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_nobody_pointed_at_stays_with_the_largest(tmp_path, method):
+def test_islands_without_a_point_stay_with_the_largest(tmp_path, method):
     labels = [[1, 1, 2, 1, 1, 1, 2, 1]]
     with made(tmp_path, labels, np.full((1, 8), 0.5)) as session:
         session.threshold = 0.1

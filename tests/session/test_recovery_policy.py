@@ -71,7 +71,7 @@ def test_the_entries_before_it_are_kept_and_the_rest_moved_aside(learned, damage
         assert again.marks.of(1).name == "later"
 
 
-def test_what_was_undone_costs_nothing_but_redoing(learned):
+def test_a_missing_policy_of_an_undone_entry_costs_only_its_redo(learned):
     session, before, file = learned
     session.undo()
     session.close()

@@ -131,7 +131,7 @@ def test_bad_rows_and_volumes_are_refused(taught):
         refit(policy, rows[:0], labels[:0], volumes=[(graph, gold)])
 
 
-def test_it_can_be_cancelled(taught):
+def test_refit_can_be_cancelled(taught):
     graph, gold, policy = taught
     rows, labels = decisions(graph, policy, 2)
 

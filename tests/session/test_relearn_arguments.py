@@ -129,7 +129,7 @@ def test_a_policy_that_an_entry_refers_to_stays(session):
     session.redo()
 
 
-def test_nor_one_whose_entry_may_have_been_kept(session):
+def test_a_policy_of_an_unsure_entry_is_not_removed(session):
     """Neither written for sure, nor taken back: opening it again shows, and must be possible."""
     for at in range(30):
         with Disk(at, errno.EIO, times=1000).in_use(), pytest.raises(NotSaved):

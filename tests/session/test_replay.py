@@ -114,7 +114,7 @@ def changed(step):
 
 
 @pytest.mark.parametrize("side", [8, 16, 32])
-def test_what_an_edit_changes_does_not_grow_with_the_image(side):
+def test_rows_changed_by_an_edit_do_not_grow_with_the_image(side):
     tree = Hierarchy(grid(side), MeanPolicy())
     scale = 0.3
     regions = tree.regions(scale)

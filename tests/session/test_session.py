@@ -51,7 +51,7 @@ def row(session):
     return session.labels()[0].tolist()
 
 
-def test_what_is_seen(session):
+def test_segments_at_a_threshold(session):
     assert row(session) == [5, 5, 5, 5, 7, 7, 900, 900]
     assert session.labels(np.s_[1]).tolist() == row(session)
     assert session.labels(np.s_[:, 3:5]).tolist() == [[5, 7]] * 3
@@ -206,7 +206,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("work", "argument", "remedy"), REFUSALS)
-def test_what_is_refused_says_why_and_leaves_no_trace(session, work, argument, remedy):
+def test_a_refusal_has_a_reason_and_leaves_no_trace(session, work, argument, remedy):
     files, seen = tree_of(session.path), observed(session)
     with refuses(argument, remedy):
         work(session)
@@ -221,7 +221,7 @@ def test_what_is_refused_says_why_and_leaves_no_trace(session, work, argument, r
         (lambda s: s.redo(), "nothing to redo"),
     ],
 )
-def test_where_there_is_nothing_to_do_it_is_refused_without_remedy(session, work, words):
+def test_an_edit_without_effect_is_refused_without_remedy(session, work, words):
     files, seen = tree_of(session.path), observed(session)
     with pytest.raises(Refused, match=words):
         work(session)

@@ -45,7 +45,7 @@ MIN_CUT = SetOption("method", "min_cut")
         (lambda s: s.preview(1, parts=[[1], [2]], method="bogus"), ("method", MIN_CUT)),
     ],
 )
-def test_what_was_passed_is_named(session, work, refusal):
+def test_refusals_name_the_value_that_was_passed(session, work, refusal):
     with refuses(*refusal):
         work(session)
     assert list(session.history) == []
@@ -65,7 +65,7 @@ def test_recover_does_not_advise_itself(session, tmp_path, gone):
         assert ("superpixels=PATH" in report) == (gone in ("superpixels", "ids"))
 
 
-def test_nor_in_what_it_raises(session, tmp_path):
+def test_errors_of_recover_do_not_advise_recover(session, tmp_path):
     session.close()
     for manifest in (b"{", None):
         copy = shutil.copytree(session.path, tmp_path / f"{manifest is None}.agglo")

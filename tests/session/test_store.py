@@ -201,7 +201,7 @@ def test_a_read_only_disk(path):
             os.chmod(at, stat.S_IRWXU)
 
 
-def test_what_is_no_session_says_so(tmp_path):
+def test_a_folder_without_a_session_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file.agglo").write_text("x")
     for where, remedy in [

@@ -311,7 +311,7 @@ class TestRecover:
         assert "journal.jsonl was missing" in str(report)
         assert read_all(path)[0] == []
 
-    def test_what_cannot_be_mended_is_told_and_left(self, path):
+    def test_damage_beyond_repair_is_named_and_left(self, path):
         shutil.rmtree(path / "arrays.zarr" / "cues")
         (path / "arrays.zarr" / "edges" / "zarr.json").write_bytes(b"")
         before = tree_of(path)

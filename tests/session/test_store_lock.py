@@ -102,7 +102,7 @@ def test_the_lock_of_another_computer_is_offered_not_taken(path):
     Session.open(path).close()
 
 
-def test_where_the_system_knows_no_locks(path):
+def test_a_system_without_locks(path):
     with NoLocks().in_use():
         with Session.open(path) as first:
             with refuses("path", "pass steal_lock=True", kind=SessionLocked) as caught:

@@ -257,7 +257,7 @@ def test_filters():
         assert (np.array(one.position) <= corner[1] - 1).all()
 
 
-def test_what_was_answered_is_not_asked_again():
+def test_an_answered_suggestion_does_not_come_again():
     answered = [False, False, True, False]
     assert suggest(*drawn_case(answered), 1)[0].kind == "false_merge"
     graph, lut, apart, made = drawn_case()
@@ -266,7 +266,7 @@ def test_what_was_answered_is_not_asked_again():
     assert message.tolist() == answered
 
 
-def test_what_has_no_probability_was_a_person_s_decision():
+def test_merges_without_a_probability_are_decisions_of_a_person():
     graph, lut, apart, _ = drawn_case()
     made = Decisions.of([1, 4], [2, 5], [np.nan, 0.01])
     assert [one.segments for one in suggest(graph, lut, apart, made, kind="false_merge")] == [(4,)]

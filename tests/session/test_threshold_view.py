@@ -70,7 +70,7 @@ def test_a_view_is_a_partition_and_can_be_made_real(data, graph, policy):
         assert {r for r in real if not r & touched} == {r for r in frontier if not r & touched}
 
 
-def test_where_a_branch_ends_it_is_refused():
+def test_a_move_beyond_the_end_of_a_branch_is_refused():
     graph = region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.0, 1.0]]))
     tree = Hierarchy(graph, MeanPolicy())
     view = Frontier(tree, 0.2)

@@ -87,7 +87,7 @@ def test_names_that_are_seen_stay_when_an_edit_makes_them_real(make):
 
 
 @pytest.mark.parametrize("scale", [0.7, 1.0])
-def test_what_is_locked_is_whole_where_it_had_been_moved_down(make, scale):
+def test_a_locked_segment_is_whole_after_a_move_down(make, scale):
     session = make([1, 2, 3, 4, 5, 6], [0.1, 0.2, 0.6, 0.8, 0.3, 0.9])
     session.threshold = 0.7
     whole = row(session)

@@ -91,7 +91,7 @@ def sets(tree, scale):
     return sorted(sorted(segment) for segment in partition(tree, scale))
 
 
-def test_what_belongs_to_no_part_goes_where_the_tree_had_it():
+def test_superpixels_of_no_part_go_with_the_tree():
     graph = row_of(0.0, 0.0, 0.3, 0.3, 0.0, 0.0)
     assert sets(Hierarchy(graph, MeanPolicy()), 0.5) == [[1, 2, 3, 4, 5, 6]], "test invalid"
     tree, _ = check(graph, MeanPolicy(), [Cut(0.1, (as_ids([2]), as_ids([6])))], 0.5)

@@ -104,7 +104,7 @@ def test_thick_walls_are_not_hollow():
     st.sampled_from([np.uint8, np.int16, np.uint16, np.int64, np.float32, np.float64, ">u2"]),
     st.integers(0, 99),
 )
-def test_what_always_holds(shape, kind, dtype, seed):
+def test_a_cue_is_from_0_to_1(shape, kind, dtype, seed):
     image = (noise(shape, seed) * 20 + 100).astype(dtype)
     if np.unique(image).size < 2 or (len(shape) > 2 and shape[-1] in (3, 4)):
         return
@@ -177,7 +177,7 @@ def test_auto_knows_the_samples(kind, expected):
 
 
 @pytest.mark.compiled
-def test_it_is_nearly_as_good_as_the_cue_of_the_sample():
+def test_boundary_cue_is_nearly_as_good_as_the_cue_of_the_sample():
     sample = agglo.sample("neuropil2d")
 
     def least_vi(cue):

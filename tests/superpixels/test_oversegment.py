@@ -75,7 +75,7 @@ def test_own_seeds_equal_the_oracle(image, per_plane, min_size, data):
 
 @examples(60)
 @given(images(max_dims=3, max_side=7), st.booleans(), st.integers(0, 12))
-def test_what_always_holds(image, per_plane, min_size):
+def test_superpixels_are_connected_numbered_and_large_enough(image, per_plane, min_size):
     levels, inside = image
     per_plane = per_plane and levels.ndim > 2
     labels = oversegment(levels / 65535, mask=inside, per_plane=per_plane, min_size=min_size)

@@ -131,7 +131,7 @@ def test_a_truncated_tiff_is_never_its_first_planes(tmp_path, capfd, caplog, kin
     assert caplog.records == []
 
 
-def test_what_tifffile_tells_others_is_still_told(tmp_path, caplog):
+def test_warnings_of_tifffile_to_others_still_come(tmp_path, caplog):
     tifffile.imwrite(tmp_path / "a.tif", STACK[0])
     open_volume(tmp_path / "a.tif").load()
     logging.getLogger("tifffile").error("for someone else")

@@ -78,7 +78,7 @@ def test_the_dock_says_what_is_compiled_and_is_not_held_up(
     assert len(children) == 1
 
 
-def test_it_ends_with_the_dock(
+def test_compilation_ends_with_the_dock(
     viewer: Any, project: Project, loads: list[str], children: list[Any]
 ) -> None:
     dock = put(viewer)
@@ -89,7 +89,7 @@ def test_it_ends_with_the_dock(
     assert loads == []
 
 
-def test_where_kernels_cannot_be_kept_a_sentence_says_so(
+def test_a_sentence_tells_that_kernels_cannot_be_kept(
     viewer: Any,
     project: Project,
     loads: list[str],

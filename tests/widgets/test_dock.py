@@ -93,7 +93,7 @@ def test_the_hierarchy_says_by_what_it_merges(docked: Dock, dataset: Any) -> Non
     assert "step 2" in hint.text()
 
 
-def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any, qtbot: QtBot) -> None:
+def test_dock_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any, qtbot: QtBot) -> None:
     first = put(viewer)
     assert opened(first) == "hierarchy"
     agglo.Session.create(tmp_path / "one.agglo", shown.graph).close()
@@ -111,14 +111,14 @@ def test_it_opens_where_the_work_is(viewer: Any, shown: Any, tmp_path: Any, qtbo
     assert opened(put(viewer)) == "proofread"
 
 
-def test_what_is_folded_points_aside(docked: Dock) -> None:
+def test_the_arrow_of_a_folded_panel_points_aside(docked: Dock) -> None:
     button = docked.guide.steps["data"].more.toggleButton()
     assert button.text() == "▸  More"
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert button.text() == "▾  More"
 
 
-def test_it_is_shown_before_its_steps_which_come_one_by_one(viewer: Any, project: Any) -> None:
+def test_dock_is_shown_before_its_steps_which_come_one_by_one(viewer: Any, project: Any) -> None:
     dock = Dock(viewer)
     viewer.window.add_dock_widget(dock, name="Agglo", area="right")
     numbers = []

@@ -363,7 +363,7 @@ BAD = (
 
 
 @pytest.mark.slow
-def test_what_cannot_be_used_is_said_with_the_way_out(viewer, project, notices):
+def test_unusable_layers_are_named_with_a_remedy(viewer, project, notices):
     step = DataWidget(viewer)
     viewer.window.add_dock_widget(step, name="Data")
     for bad, words, remedy in BAD:

@@ -156,7 +156,7 @@ def test_a_failure_is_told_and_the_next_run_works(jobs, monkeypatch):
     assert results == [7]
 
 
-def test_what_the_work_itself_cancels_is_no_failure(jobs, monkeypatch):
+def test_a_job_that_cancels_itself_has_not_failed(jobs, monkeypatch):
     told = []
     monkeypatch.setattr("napari_agglo.widgets._jobs.tell_error", told.append)
 

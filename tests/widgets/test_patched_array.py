@@ -37,7 +37,7 @@ def painted(source, patches):
 
 
 @given(cases())
-def test_it_is_the_painted_copy(case):
+def test_patched_array_is_the_painted_copy(case):
     source, patches, index = case
     before = source.copy()
     found = Patched(source, patches)[index]

@@ -162,7 +162,7 @@ def test_tables_and_view_fit_another_hierarchy(qapp):
 
 
 @pytest.mark.slow
-def test_what_was_deleted_is_made_again_when_it_is_needed(viewer, shown):
+def test_deleted_layers_are_made_again_when_needed(viewer, shown):
     scene = scene_of(viewer)
     shown.select(int(shown.table()[1]))
     scene.preview([np.array([1]), np.array([2])])

@@ -133,7 +133,7 @@ def test_a_saved_policy(graph, dataset, tmp_path):
     np.testing.assert_array_equal(two.panels[0].names, agglo.agglomerate(graph, policy).lut(0.5))
 
 
-def test_what_cannot_be_compared_is_said(graph, dataset):
+def test_panels_that_cannot_be_compared_are_named(graph, dataset):
     with refuses("other", "same image") as caught:
         compared(graph, dataset, Choice("other", "labels", np.zeros((3, 3), int)))
     assert "(3, 3)" in caught.value.problem
@@ -157,7 +157,7 @@ def test_pieces_lie_within_one_label_of_each(graph):
     assert alone.image is graph.superpixels.image
 
 
-def test_what_the_first_panel_lacks_has_one_colour_in_all_others(graph, dataset):
+def test_segments_missing_from_the_first_panel_have_one_colour(graph, dataset):
     """The first has merged everything: what the others agree on is theirs to match."""
     whole = np.ones(graph.n_regions + 1, np.uint32)
     whole[0] = 0
@@ -212,7 +212,7 @@ def test_a_short_name_stays_whole():
     assert shortened("gold", 3) == "gold"
 
 
-def test_what_is_there_already_is_shown_at_once(viewer, project, dock):
+def test_results_that_exist_are_shown_at_once(viewer, project, dock):
     tree = agglo.agglomerate(project.graph)
     before, after = project.table().copy(), tree.lut(0.6)
     dock.controller.show(

@@ -118,7 +118,7 @@ def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, dock, compare
 
 
 @pytest.mark.slow
-def test_what_merged_flashes_in_its_panel(viewer, project, dock, compare):
+def test_merged_segments_flash_in_their_panel(viewer, project, dock, compare):
     compare("mean", "gold")
     controller = dock.controller
     controller.set(position=0.2)

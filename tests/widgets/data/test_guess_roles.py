@@ -47,7 +47,7 @@ def test_cues_by_name(name, evidence):
     assert _guess_roles.has_role(Image(MAP, name=name), "cue") == evidence
 
 
-def test_what_is_written_on_a_layer_counts_more_than_its_name():
+def test_metadata_of_a_layer_count_more_than_its_name():
     assert not _guess_roles.has_role(Image(MAP, name="boundary", metadata=role("image")), "cue")
     cue = Image(MAP, name="anything", metadata=role("cue", "mito"))
     assert _guess_roles.has_role(cue, "cue")

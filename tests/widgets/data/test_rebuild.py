@@ -8,7 +8,7 @@ from windows import scene_of, settle, status
 from napari_agglo.widgets import DataWidget, HierarchyWidget
 
 
-def test_what_is_seen_stays_until_it_is_merged_anew(viewer, opened, project):
+def test_the_segmentation_stays_until_the_next_merge(viewer, opened, project):
     hierarchy = HierarchyWidget(viewer)
     hierarchy.show()
     hierarchy.run.button.click()

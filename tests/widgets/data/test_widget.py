@@ -85,7 +85,7 @@ def test_build(opened, project):
 
 
 @pytest.mark.slow
-def test_what_was_chosen_during_a_run_is_not_lost(opened, project):
+def test_choices_made_during_a_run_are_kept(opened, project):
     opened.run.button.click()
     opened.superpixels.options["min_size"].value = 200
     settle(project, 240)
@@ -224,7 +224,7 @@ def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, projec
     assert not dataset.options["per_plane"]
 
 
-def test_where_to_tick_is_said_only_where_there_is_something(viewer, step):
+def test_ticks_are_advised_only_if_there_are_layers(viewer, step):
     colours = viewer.add_image(np.zeros((20, 24, 3), np.uint8), name="photo", rgb=True)
     assert "tick" not in message(step)
     assert "Make a boundary cue" in message(step)

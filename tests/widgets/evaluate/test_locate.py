@@ -38,7 +38,7 @@ def test_a_false_split_and_its_pieces():
     assert GOLD[place.index] == 2
 
 
-def test_what_is_gone_has_no_place():
+def test_a_missing_segment_has_no_place():
     graph, table = found()
     assert place_of(table, "false merge", 77, graph, TABLE) is None
     assert place_of(table, "false split", 77, graph, TABLE) is None

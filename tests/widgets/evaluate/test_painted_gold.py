@@ -112,7 +112,7 @@ def test_other_labels_may_be_painted(viewer, project, worked):
 
 
 @pytest.mark.slow
-def test_what_is_painted_while_it_runs_is_not_in_it(viewer, project, worked):
+def test_gold_painted_during_a_count_is_not_counted(viewer, project, worked):
     gold, widgets = worked
     stroke(viewer, gold, (60, 70))
     _, evaluate = widgets["evaluate"]

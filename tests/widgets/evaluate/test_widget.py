@@ -54,7 +54,7 @@ def written(step):
     return {table.item(k, 0).text(): table.item(k, 1).text() for k in range(table.rowCount())}
 
 
-def test_it_says_what_is_missing(step, project, dataset):
+def test_step_says_what_is_missing(step, project, dataset):
     assert "gold labels" in step.hint.text()
     assert not step.tabs.isVisible()
     show(project, replace(dataset, gold=None))
@@ -246,7 +246,7 @@ def save(step, entry, monkeypatch, path, **values):
 
 
 @pytest.mark.slow
-def test_what_is_saved_of_a_session_has_its_edits(edited, project, tmp_path, monkeypatch, notices):
+def test_saved_results_of_a_session_have_its_edits(edited, project, tmp_path, monkeypatch, notices):
     session = project.session
     assert "before" in edited.summary.text()
     expected = vi_curve(session.tree, project.gold)

@@ -58,9 +58,7 @@ def test_train_offers_no_policy_that_does_not_fit(layers_only, dataset, policy):
     assert not step.apply.isVisibleTo(step)
 
 
-def test_where_a_policy_does_not_fit_the_mean_is_offered_and_the_policy_is_kept(
-    layers_only, dataset, policy
-):
+def test_the_mean_is_offered_for_a_policy_of_other_cues_which_is_kept(layers_only, dataset, policy):
     step, training = HierarchyWidget(layers_only), TrainWidget(layers_only)
     project = project_of(layers_only)
     show(project, dataset)

@@ -70,7 +70,7 @@ def test_every_plot_has_a_name_and_says_what_to_do(kind, shown):
 
 @every_plot
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
-def test_it_is_drawn_in_the_colours_of_the_theme(kind, theme, shown):
+def test_a_plot_is_drawn_in_the_colours_of_the_theme(kind, theme, shown):
     plot = shown(filled(kind), 300, 500 if kind is BreakdownPlot else 260)
     plot.set_theme(*theme)
     QTest.qWait(30)

@@ -54,7 +54,7 @@ def edit(hands, n):
         hands.press("U")
 
 
-def test_it_is_written_after_a_rest_and_spares_the_replay(rested, tmp_path, notices):
+def test_checkpoint_is_written_after_a_rest_and_spares_the_replay(rested, tmp_path, notices):
     session, worker = rested.project.session, rested.project.worker
     worker._idle_after = 30
     edit(rested, 2)
@@ -140,7 +140,7 @@ def test_no_room_is_no_matter(rested, monkeypatch, notices):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["session", "viewer"])
-def test_nobody_writes_when_the_session_is_gone(rested, monkeypatch, notices, way):
+def test_no_checkpoint_is_written_after_the_session_is_gone(rested, monkeypatch, notices, way):
     session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
     snapshot, ended, gate = session._store.snapshot, [], threading.Event()
@@ -170,7 +170,7 @@ def test_nobody_writes_when_the_session_is_gone(rested, monkeypatch, notices, wa
 
 
 @pytest.mark.slow
-def test_what_is_read_only_is_left_alone(rested):
+def test_a_read_only_session_has_no_checkpoint(rested):
     session, worker = rested.project.session, rested.project.worker
     edit(rested, 3)
     session._store.close()

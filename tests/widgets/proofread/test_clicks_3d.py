@@ -115,7 +115,7 @@ def test_shift_click_merges_two_segments_that_are_seen(deep, angles, perspective
 
 
 @pytest.mark.slow
-def test_what_is_hidden_is_not_chosen_and_what_lies_behind_is(deep):
+def test_a_click_goes_through_hidden_segments(deep):
     look(deep, *VIEWS[1])
     (spot, _), *_ = seen(deep, 1)
     deep.click_at(spot)

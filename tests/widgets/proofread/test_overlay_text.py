@@ -23,7 +23,7 @@ def test_new_letters_come_a_few_at_a_time(qtbot):
     assert overlay.text == "FRIDA", "all of them are known"
 
 
-def test_what_is_written_last_stands(qtbot):
+def test_the_last_text_stands(qtbot):
     overlay = SimpleNamespace(text="")
     writing = OverlayText()
     writing.write(overlay, "one and two and three")

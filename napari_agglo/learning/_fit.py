@@ -1,4 +1,4 @@
-"""Classifiers: decision trees bagged by gold segment, or scikit-learn's logistic regression.
+"""Classifiers and their settings: decision trees bagged by gold segment, or logistic regression.
 
 A tree learns from a bootstrap of *gold segments* with all their examples, not of single examples:
 boundaries of one segment are much alike, and the policy will be used on other segments. So the

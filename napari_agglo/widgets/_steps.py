@@ -1,6 +1,7 @@
 """The base of the widgets of all steps: project, status, hint, and a column of parts.
 
-A new step is a subclass of `StepWidget`, an entry in the manifest and one in `_guide`.
+A new step is a subclass of `StepWidget`, an entry in the manifest and one in `_guide`. The texts
+of its hints are in `hints` of the subclass.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Live edits, the parts of cuts that a region reaches into, and how long these keep two apart.
 
-A *fence* is what a cut puts around its parts: up to its scale it keeps them apart from all else,
-and from each other for ever (rule 4 of docs/proofreading.md). What a cut says of two regions
-depends only on the parts that they reach into: a region of a replay has these in its *bag*.
+A *fence* is what a cut puts around its parts: up to and including its scale it keeps them apart
+from all else, and from each other for ever (rule 4 of docs/proofreading.md). What a cut says of two
+regions depends only on the parts that they reach into: a region of a replay has these in its *bag*.
 
 A bag has an entry for each part that a region reaches into, with the pixels that it has there, and
 entries of one cut are chained. When regions merge, the smaller bag is emptied into the larger. One

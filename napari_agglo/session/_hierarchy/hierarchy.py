@@ -3,7 +3,7 @@
 How a cut at t is made: the tree is made true up to t (`look`), and the merges of the segment are
 taken from the log as a record. A `Replay` of just these superpixels runs from the superpixels up to
 t. Boundaries that leave the segment need no priority: the segment was one at t, and up to t the cut
-keeps its parts from everything outside. All is believed until a merge crosses two parts; from there
+keeps its parts from everything outside. All is repeated until a merge crosses parts; from there
 on, older edits happen anew, then the events of the cut itself, one a part, and the policy is asked
 about regions that are not alive in both runs. New merges are added to the log, those that did not
 happen are live no more. What is above t stays as the record of how it was, and is replayed when one

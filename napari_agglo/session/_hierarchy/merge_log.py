@@ -1,8 +1,9 @@
 """The log of merges: a row for every region that some run has made, and for every superpixel.
 
-A row has the two parts of a region, the scale from which it is there (its birth), and its cause: a
-priority of the policy, or an edit. It is known by the set of its superpixels, of which it has a
-128-bit hash, the XOR of the hashes of the superpixels: two rows of one hash are the same region.
+A row has the two regions that a region was made of, the scale from which it is there (its birth),
+and its cause: a priority of the policy, or an edit. It is known by the set of its superpixels, of
+which it has a 128-bit hash, the XOR of the hashes of the superpixels: two rows of one hash are the
+same region.
 
 The *live* rows are the merges of the present run up to the horizon, and above it those of earlier
 runs, which are the record that a replay believes. In which order they happened is not stored: of
@@ -55,7 +56,8 @@ Swap = tuple[int, int]
 class Fresh(NamedTuple):
     """Regions that just one of two runs has: rows, and those that were fresh before them.
 
-    At a seam, they are where the two runs differ, and so where the next replay begins to.
+    At a seam, they are where the two runs differ, and so where the next replay begins to: it
+    begins with them as dirty.
     """
 
     rows: NDArray[np.int32]

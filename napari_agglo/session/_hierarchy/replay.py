@@ -1,21 +1,23 @@
 """The replay: a greedy run again, beside the record of an earlier one.
 
 The *record* is the live merges of the log above where the replay begins, of all superpixels for a
-look and of one segment for a cut, in the order in which they happened. Beside them, boundaries of
+look and of one segment for a cut, in the order of their keys. Beside them, boundaries of
 dirty regions wait in the same heap. Whichever has the smaller key comes next; edits, sorted, are a
 third source of merges: an *event* is a pair that one joins, or a part of a cut that it makes whole.
 
 A region is *clean* if it is alive in both runs now, the recorded one and this one, else *dirty*. A
-recorded merge of two regions that are there is believed: it is done, and the policy is not asked.
-Otherwise it is gone, and a region of it that is there has become dirty: the policy is asked about
-its boundaries, which enter the heap. A region that comes to be in both runs is clean again.
+recorded merge by the policy, of two regions that are there, unlocked, in one part, and that no cut
+keeps apart for ever, is repeated: the policy is not asked. Otherwise it is gone, and so is one of
+an edit, which happens anew. A region of it that is there has then become dirty: the policy is asked
+about its boundaries, which enter the heap. A region that comes to be in both runs is clean again.
 
 The record may be of several runs, see `Hierarchy`. A *stretch* of it, from one seam to the next, is
 of one run: there a merge comes after those that made its two regions. At a seam, the regions that
 just one of the two runs has change from clean to dirty, or back.
 
 The kernel `advance` does all that needs neither policy nor edit, and returns to Python for these.
-Nothing is written to the log until the replay is over, so a cancelled one leaves no trace.
+Nothing is written to the log until the replay is over, so a cancelled one leaves no trace (pieces
+of divided superpixels are written before; their step takes them back).
 """
 
 # In its own file, apart from `hierarchy`, which says what is replayed for each kind of edit.

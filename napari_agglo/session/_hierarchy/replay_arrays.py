@@ -78,7 +78,7 @@ class KeyQueue(NamedTuple):
 
 
 class Dirty(NamedTuple):
-    """Hash table of regions that only one of the two runs has; see `_toggle`."""
+    """Hash table of regions that one run alone has; see `_toggle` in `replay_kernels`."""
 
     hashes: NDArray[np.int64]
     nodes: NDArray[np.int32]  # the row of each

@@ -299,7 +299,7 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
                 u = _slot_of_row(first, rows, work)
                 v = _slot_of_row(second, rows, work)
                 there = u >= 0 and v >= 0 and slots[u]["part"] == slots[v]["part"]
-                # A cut that is newer than the record may part them; an edit may cross older ones.
+                # A look: a cut newer than the record may part them; an edit may cross older ones.
                 if there and rows[row]["edit"] < 0:
                     bag = np.int64(slots[u]["bag"])
                     less = np.int64(slots[v]["bag"])

@@ -1,4 +1,4 @@
-"""The mode of the canvas: a text on it, the cursor, and the text of the dock."""
+"""The mode of the canvas: the banner on it, the cursor, and the text of the dock."""
 
 # In its own file: the mode of the canvas, apart from the panels of the dock.
 

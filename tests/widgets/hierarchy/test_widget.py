@@ -15,7 +15,7 @@ import napari_agglo as agglo
 from napari_agglo.evaluate import minimum
 from napari_agglo.session import export_kinds
 from napari_agglo.widgets import DataWidget, HierarchyWidget
-from napari_agglo.widgets.proofread import ProofreadWidget, create_session
+from napari_agglo.widgets.proofread import ProofreadWidget, create_session, open_session
 
 
 @pytest.fixture
@@ -465,3 +465,21 @@ def test_segments_by_an_adaptive_cut_begin_at_one_half_and_can_be_proofread(
     pairs = np.unique(np.stack([project.table(), expected]), axis=1)
     assert len(pairs[0]) == len(np.unique(expected)), "the same segments"
     assert len(np.unique(project.table())) == len(np.unique(expected))
+
+
+def test_the_slider_of_own_weights_reaches_their_largest(viewer, project, tmp_path):
+    labels = np.array([[5, 5, 6, 6], [8, 8, 6, 6]])
+    weights = {(5, 6): 0.25, (5, 8): 40.0, (6, 8): 60.0}
+    graph = agglo.RegionGraph.from_edges(list(weights), list(weights.values()), superpixels=labels)
+    agglo.Session.create(tmp_path / "own.agglo", graph).close()
+    open_session(viewer, tmp_path / "own.agglo")
+    settle(project)
+    widget = HierarchyWidget(viewer)
+    widget.show()
+    slider = widget.scale.slider.slider
+    for place, n in ((slider.minimum(), 3), (slider.maximum(), 1)):
+        slider.setValue(place)
+        settle(project)
+        assert project.n_segments == n
+    assert project.threshold >= 50
+    widget.close()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from windows import draw
+
+from napari_agglo.session._cut_methods import cut_methods
+from napari_agglo.widgets.proofread._seeded_cut import CutPanel
 
 
 def far_apart(hands, n=2):
@@ -262,3 +267,28 @@ def test_buttons_and_refusals_of_a_cut(hands):
     hands.click(b, "ctrl")
     assert "locked" in hands.step.cut.message.text()
     assert not hands.step.cut.commit.isEnabled()
+
+
+def test_a_method_of_another_package_is_in_the_list_and_cuts(hands, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "example_package")
+    from agglo_example.cuts import cut_to_nearest
+
+    monkeypatch.setitem(cut_methods._values, cut_to_nearest.name, cut_to_nearest)
+    panel = CutPanel(hands.proofreader)
+    assert panel.method.findData("nearest") >= 0
+    panel.method.setCurrentIndex(panel.method.findData("nearest"))
+    panel.method.activated.emit(panel.method.currentIndex())
+    name, (a, b) = far_apart(hands)
+    superpixels = hands.superpixels_of(name)
+    hands.click(a, "ctrl")
+    panel.swatches[1].click()
+    hands.click(b, "ctrl")
+    assert panel.commit.isEnabled()
+    panel.commit.click()
+    hands.settle()
+    (item,) = hands.project.session.history
+    assert item.words.startswith("cut ")
+    ids = [hands.id_at(hands.pixel_of(k)) for k in superpixels]
+    assert {hands.id_at(a), hands.id_at(b)} == set(ids)
+    assert hands.id_at(a) != hands.id_at(b)
+    panel.close()

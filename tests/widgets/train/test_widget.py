@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from qtpy.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QPushButton
-from windows import draw, give_regions, settle, status
+from windows import build, draw, give_regions, settle, status
 
 import napari_agglo as agglo
 from napari_agglo.features import FeatureBlock, feature_blocks
-from napari_agglo.policy import LearnedPolicy, MeanPolicy
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, policies
 from napari_agglo.widgets import DataWidget, TrainWidget
 
 
@@ -261,6 +262,26 @@ def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
     for kind in (QPushButton, QAbstractSpinBox, QComboBox):
         for control in taught.findChildren(kind):
             assert control.toolTip(), control.objectName()
+
+
+def test_a_policy_of_another_package_is_in_the_list_and_merges(
+    viewer, project, dataset, monkeypatch
+):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "example_package")
+    from agglo_example.policies import CautiousPolicy
+
+    monkeypatch.setitem(policies._values, "cautious", CautiousPolicy)
+    project.set_dataset(dataset)
+    give_regions(project, dataset)
+    widget = TrainWidget(viewer)
+    assert widget.files.named.findText("cautious") >= 0
+    widget.files.named.textActivated.emit("cautious")
+    settle(project, 240)
+    assert widget.files.named.currentText() == "cautious"
+    tree = build(project).tree
+    expected = agglo.agglomerate(project.regions.graph, CautiousPolicy())
+    np.testing.assert_array_equal(tree.priorities, expected.priorities)
+    widget.close()
 
 
 def test_a_function_of_python_is_a_policy(taught, project, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numba.core.event import Listener, register
@@ -146,6 +146,9 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
 
 
 STRATEGIES = ("flat", "agglo", "lash", "mixed")
+# With the values that a control offers.
+Epochs = Annotated[int, {"min": 1, "max": 50}]
+Seed = Annotated[int, {"min": 0, "max": 2**31 - 1}]
 _STARTS = ("flat", "mean", "random")
 _CLASSIFIERS = ("forest", "logistic")
 
@@ -184,7 +187,7 @@ def train(
     gold: Any = None,
     *,
     strategy: str = "agglo",
-    epochs: int = 5,
+    epochs: Epochs = 5,
     start: str = "flat",
     preset: str = "shape",
     classifier: str = "forest",
@@ -192,7 +195,7 @@ def train(
     near_misses: bool = True,
     mask: Any = None,
     extra: tuple[Any, Any] | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     each_epoch: Callable[[int, LearnedPolicy], object] | None = None,
     progress: ProgressCallback | None = None,
 ) -> LearnedPolicy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,6 +209,12 @@ class Movie:
         return "   ".join(words)
 
 
+# With the values that a control offers.
+FrameCount = Annotated[int, {"min": 2, "max": 2000}]
+Place = Annotated[float | None, {"max": 1e9}]
+Side = Annotated[int, {"min": 100, "max": 4000}]
+
+
 def movie(
     panels: Mapping[str, Any],
     *,
@@ -216,11 +222,11 @@ def movie(
     gold: Any = None,
     plane: Sequence[int] | None = None,
     by: By = "merges",
-    frames: int = 120,
-    start: float | None = None,
-    stop: float | None = None,
+    frames: FrameCount = 120,
+    start: Place = None,
+    stop: Place = None,
     spacing: Sequence[float] | None = None,
-    size: int = 480,
+    size: Side = 480,
     progress: ProgressCallback | None = None,
 ) -> Movie:
     """Make a movie of agglomerations, side by side and synchronised.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from napari_agglo.movie._frames import movie
 from napari_agglo.volumes import replacing
 
 Frames = Iterator[NDArray[np.uint8]]
+Rate = Annotated[float, {"min": 1.0, "max": 120.0}]  # as a control offers it
 _FRAME = re.compile(r"frame_\d+\.png")
 
 
@@ -24,7 +25,7 @@ def write_movie(
     path: str | PathLike[str],
     panels: Mapping[str, Any],
     *,
-    fps: float = 12,
+    fps: Rate = 12,
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Path:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images, so that they add
 _COUNTS = ["drawn", "right", "true", "found"]
 _PLANES = 5
+Worst = Annotated[int, {"min": 0, "max": 100}]  # as a control offers it
 _SIDE = 640  # pixels of a plane along each axis, from its middle
 # The ends of the steps of `examine` as shares of its work: dense ids, overlaps, breakdown, errors
 # at every threshold, pictures, boundaries.
@@ -240,7 +241,7 @@ def examine(
     threshold: float = 0.5,
     spacing: Sequence[float] | None = None,
     plane: Sequence[int] | None = None,
-    worst: int = 10,
+    worst: Worst = 10,
     boundaries: bool = True,
     training: bool = False,
     progress: ProgressCallback | None = None,

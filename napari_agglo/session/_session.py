@@ -21,6 +21,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree, agglomerate, threshold_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
+from napari_agglo.learning._train import Seed
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session import _edit_verbs as verbs
 from napari_agglo.session._actions import Change, Plan
@@ -39,7 +40,7 @@ from napari_agglo.session._plan_edits import (
     plan_mark,
 )
 from napari_agglo.session._relearn import WEIGHT, check_options, check_volumes
-from napari_agglo.session._relearn.refit import Volumes
+from napari_agglo.session._relearn.refit import Volumes, Weight
 from napari_agglo.session._start_segments import (
     lowest_threshold,
     partition_of,
@@ -444,8 +445,8 @@ class Session:
         volumes: Volumes | None = None,
         *,
         strategy: str | None = None,
-        weight: int = WEIGHT,
-        seed: int = 0,
+        weight: Weight = WEIGHT,
+        seed: Seed = 0,
         progress: ProgressCallback | None = None,
         **others: Any,
     ) -> Change:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -190,6 +190,8 @@ _DEFAULT_SCALE = {"gradient": 2.0, "colour": 2.0}  # else 1: docs/superpixels.md
 _TOP = 0.01  # the share of voxels that have the value 1
 _LEAST = 1e-6  # of the range of the image: less is a rounding error
 _PROBES, _PROBE = 4, 1 << 18  # slabs that "auto" samples, and the voxels of one
+# With the values that a control offers.
+CueScale = Annotated[float | None, {"min": 0.5, "max": 100.0, "step": 0.5}]
 _THICK = 2.0  # least growth of the response to thick lines at twice the scale
 
 
@@ -197,7 +199,7 @@ def boundary_cue(
     image: object,
     kind: CueKind = "auto",
     *,
-    scale: float | None = None,
+    scale: CueScale = None,
     spacing: Sequence[float] | None = None,
     channel_axis: int | None = None,
     progress: ProgressCallback | None = None,

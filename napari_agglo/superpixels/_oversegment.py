@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -289,6 +289,9 @@ def check_seeds(seeds: object, shape: tuple[int, ...], mask: Array | None) -> Ar
     return array
 
 
+# With the values that a control offers.
+Sigma = Annotated[float | None, {"max": 1000.0}]
+LeastSize = Annotated[int | None, {"min": 1, "max": 10**7}]
 _BYTES_PER_VOXEL = 14  # levels 2, state 4, queue 4, result 4; measured 12, as not all at once
 _THREADS = 2  # more than these wait for memory
 _POLL = 0.2  # seconds between two reports while a block is segmented
@@ -300,8 +303,8 @@ def oversegment(
     *,
     spacing: Sequence[float] | None = None,
     per_plane: bool = False,
-    sigma: float | None = None,
-    min_size: int | None = None,
+    sigma: Sigma = None,
+    min_size: LeastSize = None,
     mask: object | None = None,
     seeds: object | None = None,
     value_range: Sequence[float] | None = None,

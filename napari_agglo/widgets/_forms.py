@@ -1,9 +1,9 @@
 """Forms: magicgui controls made from the parameters of library functions.
 
-A parameter is declared once, in the library. Its annotation gives the control, its default the
-first value, and the numpydoc section "Parameters" the tooltip and, as ``{"agglo", "flat"}``, the
-choices. A table beside the form adds only what a window needs: labels, ranges, layers to choose
-from. `Form.values` gives the keyword arguments back.
+A parameter is declared once, in the library. Its annotation gives the control and its range, its
+default the first value, and the numpydoc section "Parameters" the tooltip and, as
+``{"agglo", "flat"}``, the choices. A table beside the form adds only what a window needs: labels,
+layers to choose from, a unit. `Form.values` gives the keyword arguments back.
 """
 
 from __future__ import annotations

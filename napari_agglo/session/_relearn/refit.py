@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import Merges, merge_greedily
@@ -40,6 +40,7 @@ Volumes = Volume | Iterable[Volume]
 FEW = 100  # examples without a training set; fewer make no good policy
 WEIGHT = 5  # examples that an edit counts for; see above
 _MOST = 1000  # the largest weight
+Weight = Annotated[int, {"min": 1, "max": _MOST}]
 
 
 def check_volumes(volumes: Any) -> list[Volume]:

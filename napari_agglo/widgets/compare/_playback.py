@@ -120,12 +120,11 @@ class MovieExport(RunRow):
             movie,
             table={
                 "path": Annotated[Path, {"label": "File", "mode": "w", "name": "movie path"}],
-                "fps": {"label": "Frames/s", "min": 1.0, "max": 120.0},
+                "fps": {"label": "Frames/s"},
                 "by": {"label": "Steps by"},
-                "frames": {"min": 2, "max": 2000},
-                "size": {"min": 100, "max": 4000, "suffix": " pixels"},
-                "start": {"label": "From", "max": 1e9},
-                "stop": {"label": "To", "max": 1e9},
+                "size": {"suffix": " pixels"},
+                "start": {"label": "From"},
+                "stop": {"label": "To"},
             },
             first=("path", "fps", "frames", "by", "size"),
         )

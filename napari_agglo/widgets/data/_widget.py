@@ -147,8 +147,8 @@ class OptionForm(Form):
             oversegment,
             table={
                 "per_plane": {"label": "each plane by itself", "name": "per plane"},
-                "min_size": {"label": "Least size", "min": 1, "max": 10**7},
-                "sigma": {"label": "Smoothing", "max": 1000.0},
+                "min_size": {"label": "Least size"},
+                "sigma": {"label": "Smoothing"},
                 "nan": {"label": "NaN", "names": {"boundary": "treat as boundary"}},
             },
             **parts,
@@ -264,7 +264,7 @@ class MakeCue(RunRow):
         self.rest = Form(
             boundary_cue,
             without=("kind", "channel_axis"),
-            table={"scale": {"label": "Cue scale", "min": 0.5, "max": 100.0, "step": 0.5}},
+            table={"scale": {"label": "Cue scale"}},
         )
         text = (
             "Make the boundary cue from the borders of the Labels layers that are selected in the "

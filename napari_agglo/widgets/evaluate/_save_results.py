@@ -68,7 +68,7 @@ class Export(QPushButton):
             examine,
             table={
                 "path": Annotated[Path, {"label": "File", "mode": "w", "filter": "*.html"}],
-                "worst": {"label": "Worst errors", "min": 0, "max": 100},
+                "worst": {"label": "Worst errors"},
                 "boundaries": {"label": "compare boundaries too"},
             },
             without=("policy", "image", "threshold", "training"),

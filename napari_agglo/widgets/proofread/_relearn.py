@@ -132,8 +132,7 @@ class RelearnPanel(QWidget):
             Session.relearn,
             table={
                 "strategy": {"automatic": "as before"},
-                "weight": {"label": "Weight of edits", "min": 1, "max": 1000},
-                "seed": {"min": 0, "max": 2**31 - 1},
+                "weight": {"label": "Weight of edits"},
             },
             first=(),
             more="Options",

@@ -165,10 +165,8 @@ class TrainOptions(Form):
             train_and_hold_out,
             table={
                 "folds": {"label": "Hold out", "choices": _HELD_OUT, "tooltip": _HELD_OUT_TIP},
-                "epochs": {"min": 1, "max": 50},
                 "start": {"label": "First policy"},
                 "preset": {"label": "Features", "name": "preset", "choices": _presets},
-                "seed": {"min": 0, "max": 2**31 - 1},
             },
             first=("strategy", "epochs", "folds"),
         )

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo._numba.heaps import heap_arrays, heap_pop, heap_push
-from napari_agglo.agglomeration._adjacency import HEAD, NEXT, contract_arrays, link
+from napari_agglo.agglomeration._adjacency import HEAD, NEXT, Adjacency, contract_arrays, link
 from napari_agglo.blocks._block_graph import whole_graph
 from napari_agglo.blocks._block_grid import Slices
 from napari_agglo.graph import Layout, add_rows
@@ -74,10 +74,9 @@ def merge_final(
     heap[: len(edges)] = np.argsort(priority, kind="stable")
     merged = np.zeros((n, 2), np.int64)
     priorities = np.zeros(n)
-    ids = np.arange(n, dtype=np.int64)
-    count = _merge_final(
-        *link(edges, n), sums, priority, ~complete, keys, heap, len(edges), ids, merged, priorities
-    )
+    queue = _Queue(priority, keys, heap, len(edges))
+    made = _Made(np.arange(n, dtype=np.int64), merged, priorities)
+    count = _merge_final(link(edges, n), sums, ~complete, queue, made)
     merged, priorities = merged[:count], priorities[:count]
     lut = np.arange(n, dtype=np.int64)
     for winner, loser in merged[::-1].tolist():  # a region loses once, after all that it won
@@ -86,18 +85,32 @@ def merge_final(
     return _contract(table, lut, layout), FinalMerges(winners, losers, priorities)
 
 
+class _Queue(NamedTuple):
+    """Present priority of each boundary, and the heap; entries under another one are stale."""
+
+    priority: NDArray[np.float64]
+    keys: NDArray[Any]
+    heap: NDArray[Any]
+    size: int
+
+
+class _Made(NamedTuple):
+    """The smallest region of each node, and the final merges, in their order."""
+
+    ids: NDArray[np.int64]
+    merged: NDArray[np.int64]
+    priorities: NDArray[np.float64]
+
+
 @kernel
-def _merge_final(
-    ends: Any, links: Any, nodes: Any, adjacent: Any, filled: Any, kept: Any, absorbed: Any,
-    sums: Any, priority: Any, frozen: Any, keys: Any, heap: Any, size: Any, ids: Any, merged: Any,
-    priorities: Any,
-) -> Any:  # fmt: skip
+def _merge_final(graph: Adjacency, sums: Any, frozen: Any, queue: _Queue, made: _Made) -> Any:
     """Merge while a merge is final; return the number of merges. No bounds checking.
 
-    The first line of arguments is an `Adjacency`. Invariant: a boundary is in the heap under its
-    present priority; entries under an earlier one are stale. `ids` has the smallest region of each
-    node, and frozen nodes never merge.
+    Invariant: a boundary is in the heap under its present priority. Frozen nodes never merge.
     """
+    ends, links, nodes, adjacent, filled, kept, absorbed = graph
+    priority, keys, heap, size = queue
+    ids, merged, priorities = made
     done = 0
     while size > 0:
         edge = np.int64(heap[0])

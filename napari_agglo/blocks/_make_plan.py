@@ -362,17 +362,20 @@ def _warn_of_halo(halo: int, needed: int) -> None:
     warn_caller(warning)
 
 
+COMPILED = ("mean", "random")  # policies by name of block-wise runs
+
+
 def _policy(
     policy: str, names: Sequence[str], bins: int, hierarchical: bool, approximate: float
 ) -> tuple[str, int, str]:
     """Return the checksum of a policy file, the bins that it needs, and the statistics."""
-    from napari_agglo.policy import load_policy
+    from napari_agglo.policy import load_policy, policies
 
     if not isinstance(policy, str | os.PathLike):
         raise InvalidInput(
             f"`policy` must be 'mean', 'random' or the file of a policy, got {policy!r}",
             argument="policy",
-            remedy="save it first: policy.save('policy.npz')",
+            remedy="save a learned policy first: policy.save('policy.npz')",
         )
     if not os.fspath(policy).endswith(".npz"):
         if ":" in os.fspath(policy):
@@ -382,7 +385,14 @@ def _policy(
                 argument="policy",
                 remedy=SetOption("policy", "mean"),
             )
-        check_choice("policy", policy, ("mean", "random"))
+        if policy in policies and policy not in COMPILED:
+            raise InvalidInput(
+                f"`policy` {policy!r} is of another package, and block-wise runs merge by compiled "
+                "policies alone",
+                argument="policy",
+                remedy=SetOption("policy", "mean"),
+            )
+        check_choice("policy", policy, COMPILED)
         if policy == "mean" and not {"boundary", AFFINITY} & set(names):
             raise InvalidInput(
                 f"the mean policy needs a cue called 'boundary' or affinities, and the cues are "

@@ -144,6 +144,13 @@ feature_blocks: Registry[FeatureBlock] = Registry(
 )
 
 
+def _preset_first(words: str) -> str:
+    """Return the words of a preset and blocks with the preset, else "shape", before the blocks."""
+    parts = words.split("+")
+    preset = next((one for one in parts if one in PRESETS), "shape")
+    return "+".join([preset, *(one for one in parts if one != preset)])
+
+
 @dataclass(frozen=True)
 class FeatureMap:
     """Features of two regions and their boundary, for each cue and for their shape.
@@ -194,12 +201,12 @@ class FeatureMap:
     def __post_init__(self) -> None:
         if not (isinstance(self.preset, str) and self.preset.split("+")[0] in PRESETS):
             is_block = isinstance(self.preset, str) and self.preset.split("+")[0] in feature_blocks
-            more = ", which is a block: it is added to a preset" if is_block else ""
+            more = ", which begins with a block: the preset comes first" if is_block else ""
             raise InvalidInput(
                 f"`preset` must be one of {', '.join(PRESETS)}; got {self.preset!r}"
                 f"{more or did_you_mean(self.preset, PRESETS)}",
                 argument="preset",
-                remedy=SetOption("preset", f"shape+{self.preset}" if is_block else "shape"),
+                remedy=SetOption("preset", _preset_first(self.preset) if is_block else "shape"),
             )
         self.blocks  # noqa: B018 - refuses a block that is not in the registry
 

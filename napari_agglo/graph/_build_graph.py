@@ -48,6 +48,7 @@ _ROOM = 8
 # them: 0.43 to 0.56 in the three samples, and as much higher with the right sign.
 _INVERTED = 0.25
 _LEAST = 1 << 12  # pixels below which nothing is said of it
+_SAMPLE = 1 << 18  # pixels that tell the deviation where the sums of squares are not kept
 
 
 def region_graph(
@@ -167,14 +168,14 @@ def region_graph(
         far=_far_channels(named) if keep_cues else (),
         word_names=tuple(words),
     )
-    _compare_sign(graph)
+    _compare_sign(graph, values)
     return graph
 
 
-def _compare_sign(graph: RegionGraph) -> None:
+def _compare_sign(graph: RegionGraph, values: NDArray[np.uint8]) -> None:
     """Warn of a cue "boundary" that is lower on the borders of regions than inside of them."""
     layout = graph.layout
-    if "boundary" not in graph.cue_names or layout.powers < 2:
+    if "boundary" not in graph.cue_names:
         return
     cue = graph.cue_names.index("boundary")
     pixels, samples = graph.regions[:, 0].sum(), 2 * graph.boundaries[:, layout.faces].sum()
@@ -182,9 +183,15 @@ def _compare_sign(graph: RegionGraph) -> None:
     if is_oriented or pixels < _LEAST or not samples:
         return
     first = layout.region_cues + cue * layout.cue_width
-    mean, square = graph.regions[:, first : first + 2].sum(axis=0) / pixels
+    mean = graph.regions[:, first].sum() / pixels
+    if layout.powers > 1:
+        deviation = math.sqrt(max(graph.regions[:, first + 1].sum() / pixels - mean * mean, 0.0))
+    else:  # of a sample, where the sums of squares are not kept
+        plane = values[layout.source_table()[cue, 1]]
+        step = max(1, math.ceil((plane.size / _SAMPLE) ** (1 / plane.ndim)))
+        deviation = float(plane[(slice(None, None, step),) * plane.ndim].std())
     at_borders = graph.boundaries[:, layout.boundary_cues + cue * layout.cue_width].sum() / samples
-    if mean - at_borders > _INVERTED * math.sqrt(max(square - mean * mean, 0.0)):
+    if mean - at_borders > _INVERTED * deviation:
         warning = DataWarning(
             "`cues['boundary']` is lower where regions touch than inside of them "
             f"({at_borders / 255:.2f} and {mean / 255:.2f}), as if it were high inside objects",

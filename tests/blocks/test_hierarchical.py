@@ -18,6 +18,7 @@ from napari_agglo import blocks
 from napari_agglo.blocks import _budget
 from napari_agglo.blocks._final_merges import FinalMerges, in_order_of_heights
 from napari_agglo.errors import SetOption
+from napari_agglo.policy import policies
 
 
 def tree_of_blocks(where, labels, boundary, block, **options):
@@ -108,10 +109,14 @@ def test_a_session_of_a_hierarchical_run_is_that_of_the_whole(tmp_path, monkeypa
         blocks.open(tmp_path / "result").graph  # noqa: B018
 
 
-def test_other_policies_are_refused(tmp_path):
+def test_other_policies_are_refused(tmp_path, monkeypatch):
     zarr.create_array(str(tmp_path / "b.zarr"), data=np.zeros((8, 8), np.float32), chunks=(8, 8))
     with refuses("hierarchical"):
         blocks.plan(None, str(tmp_path / "b.zarr"), policy="random", hierarchical=True)
+    monkeypatch.setitem(policies._values, "outer", object)
+    with refuses("policy", SetOption("policy", "mean")) as refused:
+        blocks.plan(None, str(tmp_path / "b.zarr"), policy="outer")
+    assert "of another package" in str(refused.value)
 
 
 def test_a_learned_policy_in_groups_is_near_that_of_the_whole(tmp_path):

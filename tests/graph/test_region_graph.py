@@ -234,18 +234,20 @@ def test_cancel_comes_through(monkeypatch):
     assert 0.5 <= seen[-1].fraction < 1
 
 
-def test_a_boundary_map_of_the_wrong_sign_is_said_to_be_inverted():
+@pytest.mark.parametrize("statistics", ["all", "mean"])
+def test_a_boundary_map_of_the_wrong_sign_is_said_to_be_inverted(statistics):
     rows, columns = np.indices((80, 80))
     labels = 1 + rows // 20 * 4 + columns // 20
     near = np.minimum(
         np.minimum(rows % 20, 19 - rows % 20), np.minimum(columns % 20, 19 - columns % 20)
     )
-    boundary = np.exp(-near / 2.0)
-    region_graph(labels, boundary)  # no warning
+    boundary, noise = np.exp(-near / 2.0), np.random.default_rng(0).random((80, 80))
+    options = {"statistics": statistics}
+    region_graph(labels, boundary, **options)  # no warning
     with pytest.warns(DataWarning) as caught:
-        region_graph(labels, 1 - boundary)
+        region_graph(labels, 1 - boundary, **options)
     assert caught[0].message.argument == "cues['boundary']"
     assert caught[0].message.remedy == SetOption("ranges", (1.0, 0.0), "boundary", when="if it is")
-    region_graph(labels, 1 - boundary, ranges=(1, 0))  # no warning with the remedy
-    region_graph(labels, {"interior": 1 - boundary})  # nor for a cue of another name
-    region_graph(labels, np.random.default_rng(0).random((80, 80)))  # nor for noise
+    region_graph(labels, 1 - boundary, ranges=(1, 0), **options)  # no warning with the remedy
+    region_graph(labels, {"interior": 1 - boundary}, **options)  # nor for a cue of another name
+    region_graph(labels, noise, **options)  # nor for noise

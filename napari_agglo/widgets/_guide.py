@@ -15,7 +15,6 @@ from superqt.utils import qdebounced
 from napari_agglo._progress import Progress
 from napari_agglo.widgets._background_compile import WARM, start_warm_up
 from napari_agglo.widgets._colours import STATUS
-from napari_agglo.widgets._jobs import text_of
 from napari_agglo.widgets._key_bindings import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -253,7 +252,9 @@ class Guide(QWidget):
             self.warming.setVisible(job is not None)
 
     def _on_warming(self, progress: Progress) -> None:
-        self.warming.setText(f"Loading kernels: {text_of(progress)}. You can start already.")
+        # The end is cut off in a narrow dock.
+        done = f"{progress.whole:.0%}"
+        self.warming.setText(f"Loading kernels, {done}. You can start already ({progress.stage}).")
 
 
 def _focusable_before(widget: QWidget) -> QWidget | None:

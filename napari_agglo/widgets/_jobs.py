@@ -314,22 +314,22 @@ class _Switching:
 
 
 def text_of(progress: Progress, compiling: bool = False) -> str:
-    """Return progress as text.
+    """Return progress as text; the time left is first, since a narrow window cuts off the end.
 
     Examples
     --------
     >>> text_of(Progress("graph", 1, 2))
-    'graph, 50%'
+    '50%: graph'
     >>> text_of(Progress("fit", 1, 2, 0.25, 90.0, "epoch 1, 70 examples"))
-    'fit, epoch 1, 70 examples, about 2 min left'
+    'about 2 min left: fit, epoch 1, 70 examples'
     >>> text_of(Progress("fit", 1, 2), compiling=True)
-    'fit: compiling (first run only)'
+    'compiling (first run only): fit'
     """
-    if compiling:
-        return f"{progress.stage}: compiling (first run only)"
+    work = f"{progress.stage}, {progress.detail}" if progress.detail else progress.stage
     left = progress.seconds_left
-    rest = "" if left is None else f", {duration(left)} left"
-    return f"{progress.stage}, {progress.detail or f'{progress.whole:.0%}'}{rest}"
+    if compiling:
+        return f"compiling (first run only): {progress.stage}"
+    return f"{progress.whole:.0%}: {work}" if left is None else f"{duration(left)} left: {work}"
 
 
 def duration(seconds: float) -> str:

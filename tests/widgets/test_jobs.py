@@ -252,18 +252,18 @@ def test_a_job_says_that_kernels_are_compiled(qapp):
     compiled, goes_on = threading.Event(), threading.Event()
 
     def work(progress):
-        progress(Progress("graph", 99, 100))
+        progress(Progress("graph", 99, 100, seconds_left=53.0, detail="part 2 of 3"))
         WorkClock.begin_compiling()
         compiled.wait(10)
         WorkClock.end_compiling()
         goes_on.wait(10)
 
     project.jobs.start("a", "A", work, lambda _: None)
-    wait(lambda: line.progress.text() == "graph: compiling (first run only)")
+    wait(lambda: line.progress.text() == "compiling (first run only): graph")
     assert line.beside.isVisibleTo(line)
     assert line.sizeHint().height() <= height + 2, "what is below moves"
     compiled.set()
-    wait(lambda: line.progress.text() == "graph, 99%")
+    wait(lambda: line.progress.text() == "about 53 s left: graph, part 2 of 3")
     goes_on.set()
     wait(lambda: not project.jobs.running())
     project.close()

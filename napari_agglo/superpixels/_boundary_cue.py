@@ -264,9 +264,24 @@ def boundary_cue(
     >>> boundary_cue(image).argmax(axis=1).tolist()
     [4, 4, 4, 4, 4, 4, 4, 4, 4]
     """
+    return cue_and_kind(
+        image, kind, scale=scale, spacing=spacing, channel_axis=channel_axis, progress=progress
+    )[0]
+
+
+def cue_and_kind(
+    image: object,
+    kind: CueKind = "auto",
+    *,
+    scale: float | None = None,
+    spacing: Sequence[float] | None = None,
+    channel_axis: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> tuple[np.ndarray[Any, np.dtype[np.float32]], str]:
+    """Return the map of `boundary_cue`, and its kind: the one that "auto" has chosen."""
     check_choice("kind", kind, get_args(CueKind))
     if kind == _ORIENTED:
-        return _strongest(image, scale, channel_axis, progress)
+        return _strongest(image, scale, channel_axis, progress), kind
     picture = Picture.of(unwrap(image, "image"), channel_axis)
     compare_axes(picture)
     if kind == "colour" and picture.channel_axis is None:
@@ -296,7 +311,7 @@ def boundary_cue(
         out[start:stop] = response[front : front + stop - start]
         tick("finding boundaries", stop, picture.shape[0])
     _normalise(out, filter_, tick)
-    return out
+    return out, chosen
 
 
 def _strongest(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from napari.layers import Image, Labels
 from napari.utils.notifications import show_info, show_warning
@@ -19,8 +23,7 @@ from napari_agglo.superpixels import (
     oversegment,
     textons,
 )
-from napari_agglo.volumes import OrientedMap, Words
-from napari_agglo.widgets._dataset import Placement
+from napari_agglo.superpixels._boundary_cue import cue_and_kind
 from napari_agglo.widgets._forms import Form, fold
 from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._napari import role
@@ -226,11 +229,12 @@ _KINDS = {
 }
 
 
-class _Photograph(NamedTuple):
-    """Cues of a photograph: the boundary map with directions, and words."""
+class _Made(NamedTuple):
+    """A boundary map, its kind, and metadata: directions and words of a photograph."""
 
-    boundary: OrientedMap
-    words: Words
+    boundary: Any
+    kind: str = ""
+    found: Mapping[str, Any] = MappingProxyType({})
 
 
 class MakeCue(RunRow):
@@ -275,6 +279,8 @@ class MakeCue(RunRow):
         )
         self.note = label("cue doubt")  # of the image of the last run
         self._noted: Any = None
+        # The layer that was made last from each layer.
+        self._made: WeakKeyDictionary[Any, weakref.ref[Any]] = WeakKeyDictionary()
         layout = self.layout()
         assert isinstance(layout, QBoxLayout)
         layout.insertWidget(1, self.form)
@@ -291,9 +297,9 @@ class MakeCue(RunRow):
 
         def work(progress: Any) -> Any:
             spacing = tuple(abs(one) for one in placement.scale)
-            return boundary_from_labels(arrays, spacing=spacing, progress=progress)
+            return _Made(boundary_from_labels(arrays, spacing=spacing, progress=progress))
 
-        self._start_job(work, str(ordered[0].name), placement)
+        self._start_job(work, ordered[0])
 
     def follow(self) -> None:
         """Enable the buttons if there is an image, and labels."""
@@ -307,7 +313,7 @@ class MakeCue(RunRow):
         layer = self._selection.image
         if layer is None:
             return
-        data, placement, name = data_of(layer), placement_of(layer), str(layer.name)
+        data, placement = data_of(layer), placement_of(layer)
         axis = -1 if is_rgb(layer) else None
         options = {**self.form.values(), **self.rest.values()}
 
@@ -316,35 +322,42 @@ class MakeCue(RunRow):
                 first, rest = part_of(progress, 0.0, 0.8), part_of(progress, 0.8, 1.0)
                 found = oriented_boundary(data, channel_axis=axis, progress=first)
                 words = textons(data, channel_axis=axis, progress=rest)
-                return _Photograph(found, words)
-            return boundary_cue(
+                # the layer shows the strongest direction
+                more = {DIRECTIONS: found.channels, TEXTONS: words}
+                return _Made(found.boundary_map(), "oriented", more)
+            return _Made(*cue_and_kind(
                 data,
                 spacing=tuple(abs(one) for one in placement.scale),
                 channel_axis=axis,
                 progress=progress,
                 **options,
-            )
+            ))  # fmt: skip
 
-        self._start_job(work, name, placement)
+        self._start_job(work, layer)
 
-    def _start_job(self, work: Any, name: str, placement: Placement) -> None:
-        """Compute a map in the background, and use it as the boundary cue."""
+    def _start_job(self, work: Any, source: Any) -> None:
+        """Compute a map in the background, and use it as the boundary cue.
+
+        The one that was made from the same layer before is hidden: both would add up.
+        """
         viewer, selection = self._viewer, self._selection
+        name, placement = str(source.name), placement_of(source)
 
-        def done(cue: Any) -> None:
-            found = {}
-            if isinstance(cue, _Photograph):  # the layer shows the strongest direction
-                found = {DIRECTIONS: cue.boundary.channels, TEXTONS: cue.words}
-                cue = cue.boundary.boundary_map()
+        def done(made: _Made) -> None:
+            former = self._made[source]() if source in self._made else None
+            if former is not None:
+                former.visible = False
+            kind = f" ({_KINDS[made.kind][0]})" if made.kind else ""
             layer = viewer.add_image(
-                cue,
-                name=f"{name} boundary",
+                made.boundary,
+                name=f"{name} boundary{kind}",
                 colormap="magma",
                 contrast_limits=(0.0, 1.0),
                 blending="additive",
-                metadata=role("cue", BOUNDARY) | found,
+                metadata=role("cue", BOUNDARY) | dict(made.found),
                 **placement.keywords(),
             )
+            self._made[source] = weakref.ref(layer)
             selection.use_as_boundary(layer)
 
         def warned(warnings: list[DataWarning]) -> None:

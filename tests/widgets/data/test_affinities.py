@@ -194,7 +194,7 @@ def test_a_photograph_has_directions_and_textons_by_one_choice(viewer, step, pro
     step.make.form["kind"].native.setCurrentText("photograph")
     step.make.button.click()
     settle(project, 240)
-    made = viewer.layers["photo boundary"]
+    made = viewer.layers["photo boundary (photograph)"]
     assert made.data.shape == (40, 48)
     assert list(project.dataset.cues) == ["boundary", "textons"]
     step.superpixels.preview.button.click()

@@ -106,7 +106,7 @@ def test_without_a_cue_one_click_makes_it(viewer, step, project, crop):
     assert "Make a boundary cue" in message(step)
     step.make.button.click()
     settle(project, 240)
-    made = viewer.layers["raw boundary"]
+    made = viewer.layers["raw boundary (dark lines)"]  # the kind that was chosen
     assert project.dataset.cues["boundary"] is made.data
     np.testing.assert_allclose(made.scale, crop.spacing)
     assert message(step) == ""
@@ -127,11 +127,15 @@ def test_a_picture_in_colours(viewer, step, project, crop):
 
 @pytest.mark.slow
 def test_a_made_cue_takes_the_place_of_the_one_before(viewer, opened, project):
-    opened.make.form["kind"].native.setCurrentText("edges")
-    opened.make.button.click()
-    settle(project, 240)
-    assert project.dataset.cues["boundary"] is viewer.layers["neuropil2d image boundary"].data
-    assert list(project.dataset.cues) == ["boundary", "cytoplasm", "mitochondria"]
+    made = []
+    for kind in ("edges", "bright lines"):
+        opened.make.form["kind"].native.setCurrentText(kind)
+        opened.make.button.click()
+        settle(project, 240)
+        made.append(viewer.layers[f"neuropil2d image boundary ({kind})"])
+        assert project.dataset.cues["boundary"] is made[-1].data
+        assert list(project.dataset.cues) == ["boundary", "cytoplasm", "mitochondria"]
+    assert [one.visible for one in made] == [False, True], "they would add up"
 
 
 def test_cues_are_ticked_named_and_ranged(opened, project):

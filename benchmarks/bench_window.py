@@ -329,8 +329,8 @@ def large(table: Table, viewer: Any, folder: Path, side: int) -> None:
     """Move the slider and step through a volume that is read from disk plane by plane."""
     import zarr
     from napari.layers import Labels
-    from napari.utils.colormaps import label_colormap
 
+    from napari_agglo.widgets._colours import segment_colours
     from napari_agglo.widgets._lut_array import LutArray
 
     n = 64
@@ -350,7 +350,7 @@ def large(table: Table, viewer: Any, folder: Path, side: int) -> None:
     lazy = LutArray(zarr.open_array(str(folder / "large.zarr"), mode="r"), np.zeros(1, np.uint32))
     tables = [rng.integers(1, 5000, per * 201 + 1).astype(np.uint32) for _ in range(8)]
     lazy.table.values = tables[0]
-    layer = Labels(lazy, colormap=label_colormap(254), name="large")
+    layer = Labels(lazy, colormap=segment_colours(), name="large")
     layer.editable = False
     viewer.add_layer(layer)
     drawn()

@@ -343,8 +343,8 @@ PRIVATE_IMPORTS = {
         widgets/proofread/test_overlay_text.py widgets/proofread/test_recent_sessions.py
         widgets/proofread/test_seeded_cut.py widgets/proofread/test_segment_table.py
         widgets/proofread/test_steady_buttons.py
-        widgets/test_dataset.py widgets/test_folded_text.py widgets/test_forms.py
-        widgets/test_jobs.py
+        widgets/test_colours.py widgets/test_dataset.py widgets/test_folded_text.py
+        widgets/test_forms.py widgets/test_jobs.py
         widgets/test_keyboard.py widgets/test_layer_levels.py widgets/test_lut_array.py
         widgets/test_manifest.py
         widgets/test_patched_array.py

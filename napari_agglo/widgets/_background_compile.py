@@ -9,7 +9,6 @@ import time
 from contextlib import suppress
 
 import numpy as np
-from napari.utils.colormaps import label_colormap
 from napari.utils.notifications import show_warning
 
 from napari_agglo._progress import ProgressCallback, report
@@ -21,7 +20,7 @@ from napari_agglo.session import (
     stages_to_compile,
     warm_up,
 )
-from napari_agglo.widgets._colours import LABEL_COLOURS, MARKS, direct_colours
+from napari_agglo.widgets._colours import MARKS, direct_colours, segment_colours
 from napari_agglo.widgets._project import Project
 
 WARM = "warm"  # the name of the job
@@ -44,7 +43,7 @@ def load_kernels(progress: ProgressCallback) -> bool:
     report(progress, "loading colours", 0, 1)
     # napari does not cache its kernels for colours of labels: seconds at the first selection.
     direct_colours(MARKS).map(np.zeros((2, 2), np.uint8))
-    label_colormap(LABEL_COLOURS).map(np.zeros((2, 2), np.uint32))
+    segment_colours().map(np.zeros((2, 2), np.uint32))
     is_kept = cache_folder() is not None
     if is_kept and stages_to_compile() and not getattr(sys, "frozen", False):
         with suppress(OSError):  # then `warm_up` compiles them

@@ -5,13 +5,18 @@ Colours of plots are in `plots._plot_style`; those of the theme are napari's.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from napari.utils.colormaps import DirectLabelColormap
+import numpy as np
+from napari.utils.colormaps import CyclicLabelColormap, DirectLabelColormap
 from napari.utils.theme import get_theme
+from numpy.typing import NDArray
 
 # On the canvas.
-LABEL_COLOURS = 254  # of segments: with background and "selected" they fit in a byte
+# Of segments. Neighbours have two random ids, and with a few hundred colours often the same one;
+# napari draws labels with two bytes as fast as with one.
+LABEL_COLOURS = 4095
 # The active segment, further selected ones, and the partners of an error.
 MARKS = {1: "#ffffff", 2: "#ffd400", 3: "#ff4d4d"}
 SUPERPIXEL_OPACITY = 0.35  # of the outlines of superpixels
@@ -39,6 +44,36 @@ SAVED, NOT_SAVED = "#16a34a", "#ef4444"
 PROBLEM = "#d97706"  # the frame of a problem with the chosen layers
 FOCUS = "#3b82f6"  # the frame of the control that the keyboard acts on
 GREY = "#8a8f98"  # lines and weak text, legible on dark and on light
+
+
+_BRIGHT, _COLOURFUL = 0.45, 0.3  # at least: the largest channel, and its distance to the smallest
+_PLASTIC = 1.2207440846  # the root of x^4 = x + 1: its powers spread points in three dimensions
+
+
+def segment_colours() -> CyclicLabelColormap:
+    """Return the colour map of segments, which gives an id the same colour in every layer."""
+    return CyclicLabelColormap(
+        name="segments",
+        colors=_palette(),
+        controls=np.linspace(0, 1, LABEL_COLOURS + 2),
+        interpolation="zero",
+    )
+
+
+@cache
+def _palette() -> NDArray[np.float32]:
+    """Return the colours of label 0, which is transparent, and of segments, all different.
+
+    They are spread evenly over bright and colourful RGB, and those of close ids are far apart.
+    """
+    steps = np.arange(1, 4 * LABEL_COLOURS)[:, None]
+    spread = (0.5 + steps * _PLASTIC ** -np.arange(1.0, 4.0)) % 1
+    fit = (spread.max(axis=1) >= _BRIGHT) & (np.ptp(spread, axis=1) >= _COLOURFUL)
+    colours = np.ones((LABEL_COLOURS + 1, 4), np.float32)
+    colours[0] = 0
+    # Bytes, so that the processor and the graphics card round alike.
+    colours[1:, :3] = np.rint(spread[fit][:LABEL_COLOURS] * 255) / 255
+    return colours
 
 
 def direct_colours(colours: dict[int, str], others: str = "transparent") -> DirectLabelColormap:

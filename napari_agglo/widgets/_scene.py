@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from napari.layers import Labels
-from napari.utils.colormaps import label_colormap
 from napari.utils.notifications import show_info
 from numpy.typing import NDArray
 from psygnal import Signal
@@ -23,10 +22,10 @@ from napari_agglo.volumes import DenseLabels, is_on_disk
 from napari_agglo.widgets._colours import (
     CUT_PREVIEW,
     CUT_PREVIEW_OPACITY,
-    LABEL_COLOURS,
     MARKS,
     SUPERPIXEL_OPACITY,
     direct_colours,
+    segment_colours,
 )
 from napari_agglo.widgets._dataset import AffinityArray, Placement, identity_of
 from napari_agglo.widgets._layer_levels import (
@@ -226,7 +225,7 @@ class Scene:
         self._look_up()
         layer = self.layer(SEGMENTATION)
         if layer is None:
-            layer = self._add(SEGMENTATION, self._table, colormap=label_colormap(LABEL_COLOURS))
+            layer = self._add(SEGMENTATION, self._table, colormap=segment_colours())
             layer.features = self._features()
             give_own_ids(layer, self.project)
         return layer

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from napari.experimental import link_layers
 from napari.layers import Image, Labels, Layer
-from napari.utils.colormaps import label_colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 
 from napari_agglo.volumes import is_on_disk
-from napari_agglo.widgets._colours import DIFFERENCES, LABEL_COLOURS, direct_colours
+from napari_agglo.widgets._colours import DIFFERENCES, direct_colours, segment_colours
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._layer_levels import coarser
 from napari_agglo.widgets._lut_array import LutArray, Table
@@ -211,7 +210,7 @@ def _cell(panel: Panel, pieces: Pieces, placement: Placement, image: Image | Non
     segments = Labels(
         **_shown(panel.base.image, panel.shown),
         name=panel.name,
-        colormap=label_colormap(LABEL_COLOURS),
+        colormap=segment_colours(),
         opacity=OPACITY,
         **shared,
     )

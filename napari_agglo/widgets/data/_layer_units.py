@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QFrame
 from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._napari import is_of_sample, one_update
 from napari_agglo.widgets._qt import button, column, guarded, label, shortened
-from napari_agglo.widgets.data._selection import ROLES, Selection
+from napari_agglo.widgets.data._selection import Selection
 
 _LETTERS = 24  # of the name of a layer in a sentence, or on a button
 
@@ -60,7 +60,7 @@ class UnitsBox(QFrame):
         out = "Remove the layers of the sample from the list of layers"
         self.remove = button("Remove the sample", out, lambda: guarded(self._remove),
                              "remove sample")  # fmt: skip
-        column(self, self.message, self.give, self.remove).setContentsMargins(6, 4, 6, 4)
+        column(self, self.message, self.remove, self.give).setContentsMargins(6, 4, 6, 4)
 
     def follow(self) -> None:
         """Show the line if layers of the viewer differ in units."""
@@ -76,7 +76,7 @@ class UnitsBox(QFrame):
             "napari draws them without units. The segmentation is the same."
         )
         self.give.setText(f"Use the units of “{name}”")
-        self.remove.setVisible(bool(self._unused(others)))
+        self.remove.setVisible(bool(self._of_samples()))
 
     def _differing(self) -> tuple[Any, list[Any]]:
         """Return the image, or else the first cue, and the layers with units of another kind."""
@@ -85,19 +85,18 @@ class UnitsBox(QFrame):
         layer = next((one for one in (image, *used) if one is not None), None)
         return layer, [] if layer is None else with_other_units(layer, list(self._viewer.layers))
 
-    def _unused(self, others: Sequence[Any]) -> list[Any]:
-        """Return the layers of samples among those that differ, if none of a sample is chosen."""
-        chosen = [getattr(self._selection, role) for role in ROLES]
-        chosen += [row.layer for row in self._selection.rows if row.used]
-        samples = [one for one in others if is_of_sample(one)]
-        return [] if any(one is layer for one in samples for layer in chosen) else samples
+    def _of_samples(self) -> list[Any]:
+        """Return the layers of samples, if one of them is among the layers that differ."""
+        layer, others = self._differing()
+        if not any(map(is_of_sample, [layer, *others] if others else [])):
+            return []
+        return [one for one in self._viewer.layers if is_of_sample(one)]
 
     def _give(self) -> None:
         layer, others = self._differing()
         give_units(layer, others)
 
     def _remove(self) -> None:
-        _, others = self._differing()
         with one_update(self._viewer):
-            for layer in self._unused(others):
+            for layer in self._of_samples():
                 self._viewer.layers.remove(layer)

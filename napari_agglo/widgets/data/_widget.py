@@ -55,6 +55,7 @@ from napari_agglo.widgets.data._layers import (
     preview_plane,
     remove_preview,
 )
+from napari_agglo.widgets.data._opened_image import OpenedImage
 from napari_agglo.widgets.data._paint_panel import PaintPanel
 from napari_agglo.widgets.data._remedy_box import RemedyBox
 from napari_agglo.widgets.data._selection import Selection
@@ -483,6 +484,7 @@ class DataWidget(StepWidget):
         self.superpixels = SuperpixelPart(self.viewer, selection)
         self.trouble = RemedyBox("trouble", selection, lambda: selection.problem)
         self.units = UnitsBox(self.viewer, selection)
+        self.opened = OpenedImage(selection)
         self.doubt = RemedyBox("doubt", selection, selection.doubt, selection.dismiss_doubt)
         self.run = RunRow(
             self.project,
@@ -506,6 +508,7 @@ class DataWidget(StepWidget):
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
         self.add(self.trouble, FailureLine(self.project, CONVERT), self.units)
+        self.add(self.opened)
         self.add(self.roles, self.people, self.cues, self.offsets, self.notes)
         self.add(self.make, self.paint, self.superpixels, self.run)
         self.add(self.counts, self.doubt, self.more)
@@ -561,9 +564,9 @@ class DataWidget(StepWidget):
         self.training.follow()
 
     def _follow(self) -> None:
-        for part in (self.trouble, self.units, self.doubt, self.roles, self.people, self.cues,
-                     self.offsets, self.make, self.paint, self.superpixels, self.start_from,
-                     self.options, self.training):  # fmt: skip
+        for part in (self.trouble, self.units, self.opened, self.doubt, self.roles, self.people,
+                     self.cues, self.offsets, self.make, self.paint, self.superpixels,
+                     self.start_from, self.options, self.training):  # fmt: skip
             part.follow()
         self.cues.setVisible(bool(self.selection.rows))
         notes = " ".join(self.selection.notes)

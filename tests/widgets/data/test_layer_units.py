@@ -40,7 +40,6 @@ def test_all_layers_get_the_units_of_the_image(viewer, both):
         word in both.units.message.text() for word in ("neuropil2d image", "“mine”", "pixels")
     )
     assert "neuropil2d image" in both.units.give.text()
-    assert not both.units.remove.isVisibleTo(both), "the sample is chosen"
     scales = [tuple(layer.scale) for layer in viewer.layers]
     both.units.give.click()
     assert not is_mixed(viewer)
@@ -50,6 +49,36 @@ def test_all_layers_get_the_units_of_the_image(viewer, both):
     assert [tuple(layer.scale) for layer in viewer.layers] == scales
     viewer.layers["mine"].units = ("pixel", "pixel")
     assert both.units.isVisibleTo(both)
+
+
+def test_a_chosen_sample_is_removed_by_a_click(viewer, both, project):
+    """The first choice is not to declare the user's pixels micrometres."""
+    assert both.selection.image.name == "neuropil2d image", "test invalid"
+    units = both.units
+    assert units.remove.isVisibleTo(both)
+    assert units.layout().indexOf(units.remove) < units.layout().indexOf(units.give)
+    units.remove.click()
+    assert {layer.name for layer in viewer.layers} == {"mine", "my boundary", "three people"}
+    assert not units.isVisibleTo(both)
+    assert project.dataset.name == "mine"
+    assert units_of(viewer, "mine") == ["pixel"] * 2
+
+
+def test_an_image_that_is_opened_beside_a_sample_is_used_by_a_click(viewer, opened, crop):
+    assert not opened.opened.isVisibleTo(opened)
+    viewer.add_image(crop.cues["boundary"].copy(), name="my boundary")
+    assert not opened.opened.isVisibleTo(opened), "a cue is no picture"
+    viewer.add_image(crop.image.copy(), name="stack")
+    assert opened.opened.isVisibleTo(opened)
+    assert opened.opened.message.text() == "“stack” is open:"
+    assert opened.selection.image.name == "neuropil2d image", "no choice changes by itself"
+    opened.opened.use.click()
+    assert opened.selection.image is viewer.layers["stack"]
+    assert opened.roles["image"].current_choice == "stack"
+    assert not opened.opened.isVisibleTo(opened)
+    opened.selection.choose("image", viewer.layers["neuropil2d image"])
+    viewer.layers.remove("stack")
+    assert not opened.opened.isVisibleTo(opened)
 
 
 def test_the_sample_is_removed_by_a_click(viewer, both, project):

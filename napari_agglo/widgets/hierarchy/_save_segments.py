@@ -157,7 +157,9 @@ class Export(QWidget):
             self.write_kind(kind, path)
 
     def _on_labels(self) -> None:
-        proposed = self._proposed("labels.tif")
+        # Two names, so that segments without edits do not replace those of a session.
+        edited = self._project.session is not None
+        proposed = self._proposed("labels.tif" if edited else "merged.tif")
         path, _ = QFileDialog.getSaveFileName(self, "Save labels", proposed, _LABELS)
         if path:
             self.write_labels(path)

@@ -45,6 +45,7 @@ class SessionBar(QWidget):
         self.project = proofreader.project
         self._own_path = False  # whether the user has chosen the folder
         self._home: Path | None = None  # the folder of the last session
+        self._closed: Path | None = None  # the session that was closed, until another hierarchy
         options = {"label": "Save in", "mode": "w", "filter": "*.agglo", "tooltip": _SAVE_IN}
         self.form = Form(Session.create, only=("path",), table={"path": Annotated[Path, options]})
         self.form.changed.connect(self._on_path)
@@ -74,10 +75,14 @@ class SessionBar(QWidget):
         self.close_ = button("Close", "Close the session; everything is saved", self._close)
         self.saved = label("saved")
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.closed = label("closed session")
+        again = "Open the session that was closed, with all of its edits"
+        self.reopen = button("Reopen", again, self._reopen)
         self._trouble = ""
         buttons = row(self.open, self.copy, self.close_)
         failure = FailureLine(self.project, CONVERT)
-        column(self, self.saved, self.form, self.run, self.correct, failure, buttons)
+        top = (self.saved, self.closed, self.reopen)
+        column(self, *top, self.form, self.run, self.correct, failure, buttons)
         link(self._on_trouble, self.project.worker.trouble)
         link(self._forget, self.project.hierarchy_changed)
 
@@ -104,6 +109,9 @@ class SessionBar(QWidget):
             self.form.show_values({"path": path})
             self.path.setToolTip(f"<qt>{escape(str(path))}<br>{_SAVE_IN}</qt>")
             self.path.setCursorPosition(len(self.path.text()))
+        for part in (self.closed, self.reopen):
+            part.setVisible(session is None and self._closed is not None)
+            part.setEnabled(not running)
         self._show_saved()
 
     def _show_saved(self) -> None:
@@ -126,7 +134,7 @@ class SessionBar(QWidget):
         self._show_saved()
 
     def _forget(self) -> None:
-        self._trouble, self._own_path = "", False
+        self._trouble, self._own_path, self._closed = "", False, None
         if self.project.session is not None:
             self._home = self.project.session.path.parent
 
@@ -174,8 +182,22 @@ class SessionBar(QWidget):
             guarded(lambda: save_as(self._viewer, Path(chosen)))
 
     def _close(self) -> None:
-        if not is_busy(self.project):
-            guarded(self.proofreader.close_session)
+        session = self.project.session
+        if session is None or is_busy(self.project):
+            return
+        edits = sum(not item.undone for item in session.history)
+        guarded(self.proofreader.close_session)
+        if self.project.session is None:
+            self._closed = session.path
+            self.closed.setText(
+                f"{session.path.name} is closed with {edits} {'edit' if edits == 1 else 'edits'}, "
+                "all saved. The segments on the canvas are those without edits."
+            )
+            self.project.status_changed.emit()
+
+    def _reopen(self) -> None:
+        if self._closed is not None:
+            self._open_folder(self._closed)
 
     @property
     def _viewer(self) -> object:

@@ -330,10 +330,16 @@ def test_a_reopened_dock_shows_what_there_is(built, project, viewer):
 
 def test_save_labels_and_merges(built, project, tmp_path, monkeypatch):
     def choose(path):
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, **__: (str(path), ""))
+        def answer(parent, title, name, patterns):
+            proposed.append(name)
+            return str(path), ""
 
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", answer)
+
+    proposed = []
     choose(tmp_path / "a.tif")
     press(built.export.labels)
+    assert proposed == [f"{project.dataset.name}_merged.tif"], "not that of an edited session"
     settle(project)
     written = agglo.open_volume(tmp_path / "a.tif")
     assert (np.asarray(written) == project.tree.segment(project.threshold)).all()
@@ -380,10 +386,11 @@ def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch)
     kinds = {f"export {kind.name}": kind for kind in export_kinds() if not kind.in_3d}
     actions = {action.objectName(): action for action in built.export.menu.actions()}
     assert actions.keys() == kinds.keys()
-    filters = []
+    filters, proposed = [], []
 
     def choose(parent, title, name, patterns):
         filters.append(patterns)
+        proposed.append(name)
         return str(tmp_path / name), ""
 
     monkeypatch.setattr("qtpy.QtWidgets.QFileDialog.getSaveFileName", choose)
@@ -396,6 +403,9 @@ def test_every_export_kind_is_in_the_menu(built, project, tmp_path, monkeypatch)
         stem = project.built.regions.dataset.name
         assert (tmp_path / f"{stem}_{kind.name}{suffix}").exists()
         assert all(f"*{suffix}" in filters[-1] for suffix in kind.suffixes)
+    press(built.export.labels)
+    settle(project)
+    assert proposed[-1] == f"{project.built.regions.dataset.name}_labels.tif"
 
 
 @pytest.mark.slow

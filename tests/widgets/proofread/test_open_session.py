@@ -14,7 +14,17 @@ import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QFileDialog
-from windows import camera, draw, project_of, replace_samples, scene_of, settle, show, text_overlay
+from windows import (
+    build,
+    camera,
+    draw,
+    project_of,
+    replace_samples,
+    scene_of,
+    settle,
+    show,
+    text_overlay,
+)
 
 import napari_agglo as agglo
 from napari_agglo.session import NotSaved
@@ -105,6 +115,27 @@ def test_closing_gives_the_canvas_back(hands):
     hands.click((60, 70))
     assert hands.project.active == 0
     assert hands.step.bar.path.text().endswith("-2.agglo")
+
+
+def test_a_closed_session_is_opened_again_with_its_edits(hands):
+    bar, path = hands.step.bar, hands.project.session.path
+    assert not bar.reopen.isVisibleTo(hands.step)
+    first = hands.largest()[0]
+    hands.click(hands.pixel_of(hands.superpixels_of(first)[0]))
+    hands.proofreader.commands.merge([hands.neighbour(first)])
+    hands.settle()
+    table = hands.project.table().copy()
+    press(bar.close_)
+    assert not np.array_equal(hands.project.table(), table), "test invalid"
+    assert f"{path.name} is closed with 1 edit," in bar.closed.text()
+    press(bar.reopen)
+    hands.settle()
+    assert hands.project.session.path == path
+    np.testing.assert_array_equal(hands.project.table(), table)
+    assert not bar.closed.isVisibleTo(hands.step)
+    press(bar.close_)
+    hands.project.built = build(hands.project)
+    assert not bar.reopen.isVisibleTo(hands.step), "another hierarchy, another session"
 
 
 def test_opened_again_all_is_as_it_was(hands, make_napari_viewer):

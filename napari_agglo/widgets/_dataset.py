@@ -235,6 +235,10 @@ class Dataset:
         """Return whether two datasets are of one volume: they share an array."""
         return any(a is b for a in self._arrays() for b in other._arrays())
 
+    def uses(self, array: Any) -> bool:
+        """Return whether an array is one of those that the user chose."""
+        return any(one is array for one in self._arrays())
+
     @property
     def key(self) -> Any:
         """The identity of the user's choice: equal for two datasets of the same arrays and options.

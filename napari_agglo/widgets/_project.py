@@ -209,6 +209,13 @@ class Project:
         self._threshold = session.threshold
         self._tell_hierarchy()
 
+    def drop_hierarchy(self) -> None:
+        """Forget the visible hierarchy, whose data are gone; an open session stays."""
+        if self._built is not None and self.session is None:
+            self._built = None
+            self._table = np.zeros(1, np.uint32)
+            self._tell_hierarchy()
+
     def place_regions(self, regions: Regions) -> None:
         """Give the visible hierarchy the same graph with another dataset, such as its layers."""
         if self._built is not None and self._built.regions.graph is regions.graph:

@@ -41,6 +41,10 @@ def click(dock: Dock, step: str) -> None:
     draw()
 
 
+def hint_of(dock: Dock, step: str) -> str:
+    return dock.guide.steps[step].hint.text()
+
+
 def cut_off(dock: Dock) -> list[str]:
     """Return the texts that do not fit where they are shown."""
     found = []
@@ -72,9 +76,12 @@ def test_nothing_is_cut_off_without_gold(docked: Dock, dataset: Any) -> None:
         click(docked, step)
         assert cut_off(docked) == []
     click(docked, "evaluate")
-    hint = docked.guide.steps["evaluate"].hint.text()
+    hint = hint_of(docked, "evaluate")
     assert all(words in hint for words in ("gold", "step 1"))
     assert "step 3" not in hint, "it is done"
+    docked.guide.project.drop_hierarchy()
+    assert "step 3" in hint_of(docked, "evaluate")
+    assert not docked.guide.steps["hierarchy"].view.isVisible()
 
 
 def test_selected_only_stays_while_steps_follow_the_project(docked: Dock, dataset: Any) -> None:

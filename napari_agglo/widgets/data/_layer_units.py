@@ -16,6 +16,7 @@ from qtpy.QtWidgets import QFrame
 from napari_agglo.widgets._colours import GREY
 from napari_agglo.widgets._napari import is_of_sample, one_update
 from napari_agglo.widgets._qt import button, column, guarded, label, shortened
+from napari_agglo.widgets.data._layers import data_of
 from napari_agglo.widgets.data._selection import Selection
 
 _LETTERS = 24  # of the name of a layer in a sentence, or on a button
@@ -57,7 +58,7 @@ class UnitsBox(QFrame):
         self.message = label("units message")
         one = "Change the unit of the other layers; their scale, position and pixels stay"
         self.give = button("", one, lambda: guarded(self._give), "give units")
-        out = "Remove the layers of the sample from the list of layers"
+        out = "Remove the layers of the sample from the list of layers, and its segmentation"
         self.remove = button("Remove the sample", out, lambda: guarded(self._remove),
                              "remove sample")  # fmt: skip
         column(self, self.message, self.remove, self.give).setContentsMargins(6, 4, 6, 4)
@@ -97,6 +98,10 @@ class UnitsBox(QFrame):
         give_units(layer, others)
 
     def _remove(self) -> None:
+        samples, built = self._of_samples(), self._selection.project.built
         with one_update(self._viewer):
-            for layer in self._of_samples():
+            for layer in samples:
                 self._viewer.layers.remove(layer)
+        uses = None if built is None else built.regions.dataset.uses
+        if uses is not None and any(uses(data_of(layer)) for layer in samples):
+            self._selection.project.drop_hierarchy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from napari.layers import Labels
+from windows import show
 
 
 @pytest.fixture
@@ -81,7 +82,9 @@ def test_an_image_that_is_opened_beside_a_sample_is_used_by_a_click(viewer, open
     assert not opened.opened.isVisibleTo(opened)
 
 
-def test_the_sample_is_removed_by_a_click(viewer, both, project):
+def test_the_sample_is_removed_by_a_click_with_its_segmentation(viewer, both, project, dataset):
+    show(project, dataset)
+    assert "Segmentation" in viewer.layers
     cues = {"boundary": (viewer.layers["my boundary"], None)}
     both.selection.choose_all(viewer.layers["mine"], None, cues)
     assert project.dataset.name == "mine"
@@ -89,6 +92,7 @@ def test_the_sample_is_removed_by_a_click(viewer, both, project):
     assert both.units.remove.isVisibleTo(both)
     both.units.remove.click()
     assert {layer.name for layer in viewer.layers} == {"mine", "my boundary", "three people"}
+    assert not project.has_hierarchy
     assert not is_mixed(viewer)
     assert not both.units.isVisibleTo(both)
     assert project.dataset.name == "mine"

@@ -198,7 +198,7 @@ class FoldedLabel(QLabel):
 STILL = "padding: 0 5px;"
 
 
-def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> QLabel:
+def label(name: str, tooltip: str = "", *, bold: bool = False, lines: int = 0) -> FoldedLabel:
     """Return a label of text that wraps, with room for so many lines at least."""
     text = named(FoldedLabel(), name, tooltip)
     text.least = lines * text.fontMetrics().lineSpacing()

@@ -59,6 +59,8 @@ class Export(QWidget):
         self.more.setMenu(self.menu)
         self.failure = FailureLine(project, JOB)
         self.saved = label("saved file")  # of the last export, until the next or another tree
+        self._file: Path | None = None
+        self._saved_edits: set[int] = set()  # the numbers of those in the file
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         if merges:
             column(self, row(self.labels, self.tree), self.more, self.saved, self.failure)
@@ -66,6 +68,7 @@ class Export(QWidget):
             column(self, row(self.labels, self.more), self.saved, self.failure)
         link(self._follow, project.hierarchy_changed, project.jobs.changed)
         link(self._forget_saved, project.hierarchy_changed)
+        link(self._count_newer, project.edited)
         self._forget_saved()
         self._follow()
 
@@ -113,12 +116,35 @@ class Export(QWidget):
         self._project.worker.run(JOB, title, work, self._show_saved)
 
     def _show_saved(self, file: Path) -> None:
+        # The session makes no edit between the end of the export and this call.
+        self._file, self._saved_edits = file, self._edits()
         self.saved.setText(f"Saved {file.name} in {file.parent}.")
+        self.saved.setToolTip(str(file))
         self.saved.setVisible(True)
         show_info(f"Saved {file}.")
 
+    def _count_newer(self) -> None:
+        """Say how many edits were made or undone since the file was written."""
+        if self._file is None:
+            return
+        newer = len(self._edits() ^ self._saved_edits)
+        text = f"Saved {self._file.name} in {self._file.parent}."
+        if newer:
+            text = f"Saved {self._file.name}; {newer} {'edit' if newer == 1 else 'edits'} since."
+        self.saved.least = self.saved.minimumHeight()  # what is below stays where it is
+        self.saved.setText(text)
+
+    def _edits(self) -> set[int]:
+        """Return the numbers of the edits of the session that are not undone."""
+        session = self._project.session
+        items = () if session is None else session.history
+        return {item.number for item in items if not item.undone}
+
     def _forget_saved(self) -> None:
+        self._file = None
+        self.saved.least = 0
         self.saved.setText("")
+        self.saved.setToolTip("")
         self.saved.setVisible(False)
 
     def _proposed(self, ending: str) -> str:

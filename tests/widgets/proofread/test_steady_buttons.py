@@ -9,6 +9,7 @@ from windows import draw, settle
 
 from napari_agglo.widgets import Dock
 from napari_agglo.widgets._napari import canvas_widget
+from napari_agglo.widgets._session_worker import Edit
 from napari_agglo.widgets.proofread import create_session
 from napari_agglo.widgets.proofread._open_session import free_path
 
@@ -21,7 +22,7 @@ def places(step):
     return {one.objectName(): one.mapTo(step, QPoint(0, 0)).y() for one in shown}
 
 
-def test_no_message_moves_a_button(hands):
+def test_no_message_moves_a_button(hands, tmp_path):
     step = hands.step
     before = places(step)
     assert {"Close", "cut", "clear seeds", "export"} <= before.keys(), "test invalid"
@@ -34,6 +35,20 @@ def test_no_message_moves_a_button(hands):
     for text in ("Enter cuts.", LONG):
         cut._tell(False, text)
         assert places(step) == before
+    path = tmp_path / "labels.tif"
+    step.export.write_labels(str(path))
+    settle(hands.project)
+    before, saved = places(step), step.export.saved.text()
+    assert str(tmp_path) in saved
+    session = hands.project.session
+    ids = session.segments.ids()[:3].tolist()
+    for k, newer in ((1, "1 edit since"), (2, "2 edits since")):
+        hands.project.worker.edit(Edit("", lambda one, _, k=k: one.marks.rename(ids[k], "axon")))
+        assert newer in step.export.saved.text()
+        assert places(step) == before
+    for _ in range(2):
+        hands.project.worker.edit(Edit("", lambda one, _: one.undo()))
+    assert step.export.saved.text() == saved
     step.tabs.setCurrentIndex(1)
     before = places(step)
     assert {"yes", "no", "skip"} <= before.keys(), "test invalid"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.volumes import is_on_disk, mapped_labels
@@ -158,11 +158,15 @@ class Marks:
         """Return the segments of that name, ascending."""
         return [segment for segment in self if self._marks[segment].name == name]
 
+    @property
+    def reviewed(self) -> NDArray[np.uint64]:
+        """The reviewed segments, ascending."""
+        return np.array([one for one in self if self._marks[one].reviewed], np.uint64)
+
     def progress(self, segments: ArrayLike) -> Reviewed:
         """Count the reviewed among the present segments, each listed once."""
-        present = np.asarray(segments, np.int64)
-        reviewed = [segment for segment, mark in self._marks.items() if mark.reviewed]
-        done = int(np.isin(np.array(reviewed, np.int64), present).sum())
+        present = np.asarray(segments, np.uint64)
+        done = int(np.isin(self.reviewed, present).sum())
         return Reviewed(done, len(present) - done)
 
 
@@ -315,9 +319,8 @@ class Annotations:
             If no segment is reviewed at the threshold.
         """
         with self._session._lock:
-            marks, ids = self._session._state.marks, self._session.segments.ids()
-            reviewed = [one for one in marks if marks[one].reviewed]
-            kept = np.intersect1d(np.array(reviewed, np.uint64), ids)
+            reviewed = self._session._state.marks.reviewed
+            kept = np.intersect1d(reviewed, self._session.segments.ids())
             if not len(kept):
                 raise InvalidInput(
                     "No segment is reviewed at this threshold",

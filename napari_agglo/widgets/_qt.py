@@ -312,15 +312,15 @@ def keep_narrow(box: QComboBox) -> None:
     box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
 
-def pixel_word(ndim: int) -> str:
-    """Return the word for the elements of an image: pixels of a plane, else voxels.
+def pixel_word(ndim: int, n: int = 0) -> str:
+    """Return the word for `n` elements of an image, such as pixels of a plane; else voxels.
 
     Examples
     --------
-    >>> pixel_word(2), pixel_word(3)
-    ('pixels', 'voxels')
+    >>> pixel_word(2), pixel_word(3), pixel_word(3, 1)
+    ('pixels', 'voxels', 'voxel')
     """
-    return "pixels" if ndim == 2 else "voxels"
+    return f"{'pixel' if ndim == 2 else 'voxel'}{'' if n == 1 else 's'}"
 
 
 def shortened(name: str, room: int) -> str:

@@ -97,3 +97,30 @@ def test_the_newer_of_two_answers(session):
     one = holder(session, asked.superpixels[0])
     session.queue.reject(replace(asked, kind="false_merge", segments=(one,)))
     assert session.history.examples()[1].tolist() == [-1]
+
+
+def asked_about(session):
+    return {(one.kind, one.segments) for one in session.queue.next(99)}
+
+
+def test_reviewed_segments_are_not_asked_about_but_their_boundary_with_another_is(session):
+    before, effort = asked_about(session), session.queue.effort()
+    pair = next(segments for kind, segments in before if kind == "false_split")
+    assert any(segments == pair[:1] for kind, segments in before), "test invalid"
+    session.marks.review(pair[0])
+    assert asked_about(session) == before - {("false_merge", pair[:1])}
+    session.marks.review(pair[1])
+    gone = {one for one in before if set(one[1]) <= set(pair)}
+    assert ("false_split", pair) in gone
+    assert asked_about(session) == before - gone
+    assert session.queue.effort().wrong_decisions < effort.wrong_decisions
+    session.undo()
+    session.marks.review(pair[0], False)
+    assert asked_about(session) == before
+
+
+def test_the_reason_is_in_voxels_of_a_volume_and_one_is_singular(session):
+    (asked,) = session.queue.next(1)
+    assert "pixels)" in asked.reason
+    volume = replace(asked, position=(0.0, 0.0, 0.5), sizes=(1200, 1))
+    assert "(1,200 and 1 voxel)" in volume.reason

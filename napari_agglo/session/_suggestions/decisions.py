@@ -190,7 +190,8 @@ def answered_merges(merges: Decisions, pairs: Pairs) -> NDArray[np.bool_]:
 def decisions(view: View) -> tuple[Decisions, Decisions]:
     """Return the boundaries between the segments of a view, and the merges within them.
 
-    A decision is answered where there is an edit, an answer, or a lock.
+    A decision is answered where there is an edit, an answer, or a lock, and where all of its
+    segments are reviewed.
     """
     state, names = view.state, view.names()
     pairs, priorities = view.boundary_scores.now(view)
@@ -207,6 +208,11 @@ def decisions(view: View) -> tuple[Decisions, Decisions]:
     answered = answered_boundaries(boundaries, names, separated)
     answered |= is_locked[boundaries.first] | is_locked[boundaries.second]
     confirmed = answered_merges(merges, one) | (locks[first] > 0)
+    seen = state.marks.reviewed
+    if len(seen):
+        is_reviewed = np.isin(state.graph.ids[: len(is_locked)], seen)
+        answered |= is_reviewed[boundaries.first] & is_reviewed[boundaries.second]
+        confirmed |= is_reviewed[names[first]]
     return (
         replace(boundaries, answered=boundaries.answered | answered),
         replace(merges, answered=merges.answered | confirmed),

@@ -73,8 +73,9 @@ class Suggestion:
             )
         else:
             decision, likely, number, edit = "One segment", self.wrong, "two objects", "the cut"
+        unit = ("pixel" if len(self.position) == 2 else "voxel") + ("" if b == 1 else "s")
         return (
-            f"{decision} now ({a:,} and {b:,} pixels), but it is {likely:.0%} likely that they are "
+            f"{decision} now ({a:,} and {b:,} {unit}), but it is {likely:.0%} likely that they are "
             f"{number}. If so, {edit} lowers the VI by {self.gain:.2g} bits."
         )
 

@@ -39,7 +39,8 @@ class Suggestions:
     ) -> list[Suggestion]:
         """Return the decisions at the threshold that are most valuable to review, best first.
 
-        Decisions of a person (by an edit, a lock or an answer) are not among them.
+        Decisions of a person (by an edit, a lock or an answer) are not among them, nor are those
+        whose segments are all marked as reviewed.
 
         Parameters
         ----------

@@ -150,9 +150,10 @@ class Commands:
 
         def act(session: Session, name: int, progress: ProgressCallback | None) -> Change:
             change = session.cut_children(name, progress=progress)
-            sizes = " and ".join(f"{size:,}" for size in part_sizes(session, change.segments))
-            words = pixel_word(session.graph.superpixels.image.ndim)
-            return replace(change, notes=(*change.notes, f"The parts have {sizes} {words}."))
+            sizes = part_sizes(session, change.segments)
+            many = " and ".join(f"{size:,}" for size in sizes)
+            words = pixel_word(session.graph.superpixels.image.ndim, sizes[-1])
+            return replace(change, notes=(*change.notes, f"The parts have {many} {words}."))
 
         self._on_active("Cutting", "cut", act, long=True, then=self._show_parts)
 

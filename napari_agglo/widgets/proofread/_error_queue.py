@@ -262,8 +262,11 @@ class QueuePanel(QWidget):
     def follow(self) -> None:
         """Show the current question."""
         queue, one = self.queue, self.queue.current
-        unit = pixel_word(3 if queue.project.is_volume else 2)
-        self.filters["min_size"].native.setSuffix(f" {unit}")
+        ndim = 3 if queue.project.is_volume else 2
+        least, one_only = self.filters["min_size"].native, f"1 {pixel_word(ndim, 1)}"
+        if least.specialValueText() != one_only:  # somebody may type in the text, which is new then
+            least.setSpecialValueText(one_only)  # of the minimum
+            least.setSuffix(f" {pixel_word(ndim)}")
         self.go.setText("Stop" if queue.on else "Find the next probable error")
         for answer in self.answers:
             answer.setEnabled(one is not None)

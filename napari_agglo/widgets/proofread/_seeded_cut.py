@@ -324,7 +324,7 @@ class SeededCut:
         through = "one superpixel" if n == 1 else f"{n} superpixels"
         more = f", {through} divided" if n else ""
         many = " + ".join(f"{size:,}" for size in sizes)
-        unit = pixel_word(graph.superpixels.image.ndim)
+        unit = pixel_word(graph.superpixels.image.ndim, int(sizes[-1]))
         self._tell(True, f"{len(inside)} parts of {many} {unit}{more}. Enter cuts.")
 
     def _refused(self, error: Exception) -> None:

@@ -251,7 +251,7 @@ class Details(QWidget):
             return
         table, sizes = project.table(), session.graph.sizes
         size = int(sizes[table[: len(sizes)] == active].sum())
-        unit = pixel_word(session.graph.superpixels.image.ndim)
+        unit = pixel_word(session.graph.superpixels.image.ndim, size)
         more = f", {len(project.selected)} more selected" if project.selected else ""
         badge = " · locked" if locked else ""
         self.title.setText(f"<b>Segment {segment}</b>: {size:,} {unit}{badge}{more}")

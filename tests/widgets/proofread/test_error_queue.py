@@ -48,6 +48,16 @@ def test_questions_are_asked_and_answered(hands, dock, asked):
     assert hands.project.id_of(hands.project.active) == first.segments[0]
     assert "edits left" in dock.queue.line.text()
 
+    # The word beside the least size follows what one types.
+    least = dock.queue.filters["min_size"].native
+    assert least.text() == "1 pixel"
+    for typed, shown in (("21", "21 pixels"), ("1", "1 pixel")):
+        least.selectAll()
+        QTest.keyClicks(least, typed)
+        QTest.keyClick(least, Qt.Key.Key_Return)
+        rest(hands)
+        assert (least.value(), least.text()) == (int(typed), shown)
+
     # Yes mends and moves on.
     session, one = hands.project.session, asked.current
     before = len(session.history)

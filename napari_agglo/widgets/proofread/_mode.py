@@ -22,11 +22,13 @@ _BETWEEN = 30  # milliseconds between new letters, for other events
 class OverlayText:
     """Text on the overlay of one canvas, with a few new letters at a time.
 
-    napari needs some ten milliseconds for each new letter, and caches it then.
+    napari needs some ten milliseconds for each new letter, and caches it then. The first text is
+    invisible until it is complete: half of it would look cut off.
     """
 
     def __init__(self) -> None:
         self._cached: set[str] = set()
+        self._shows = False  # whether a text has been complete
         self._text = ""
         self._overlay: Any = None
         self._timer = single_shot(self._go_on, _BETWEEN)
@@ -34,6 +36,7 @@ class OverlayText:
     def write(self, overlay: Any, text: str) -> None:
         """Write a text, at once if napari has drawn its letters before."""
         self._overlay, self._text = overlay, text
+        self._follow()
         if self._cached:
             self._go_on()
         else:  # the first letters need a shader too: not in the same turn as a new session
@@ -59,6 +62,13 @@ class OverlayText:
             self._timer.start()
         else:
             self._timer.stop()
+            self._shows = True
+            self._follow()
+
+    def _follow(self) -> None:
+        # napari draws, and so caches, the letters of a transparent overlay, not of a hidden one.
+        self._overlay.opacity = float(self._shows)
+        self._overlay.box = self._shows
 
 
 _POINTS = 11.0  # the size of the letters
@@ -146,7 +156,6 @@ class Mode:
         overlay.position = "top_center"
         overlay.font_size = points
         overlay.color = "white"
-        overlay.box = True
         overlay.box_color = GROUPS[self.seeds.group] if self.seeds else self.colour
         if self.seeds:
             overlay.color = "black"
@@ -173,4 +182,4 @@ class Mode:
 
 
 _HELP = "Shift + click merges, Ctrl + click places a seed, right-click selects several"
-_OURS = ("text", "position", "font_size", "color", "box", "box_color", "visible")
+_OURS = ("text", "position", "font_size", "color", "box", "box_color", "opacity", "visible")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from windows import draw, text_overlay
+from windows import draw, proofreader_of, settle, text_overlay
 
 from napari_agglo.widgets.proofread._mode import OverlayText, fitting_text
 
@@ -18,7 +18,9 @@ def test_new_letters_come_a_few_at_a_time(qtbot):
     assert overlay.text == "", "the first letter waits for its own turn"
     qtbot.waitUntil(lambda: overlay.text == "P", timeout=5000)
     qtbot.waitUntil(lambda: overlay.text == "PROO", timeout=5000)
+    assert (overlay.opacity, overlay.box) == (0, False), "half a text would look cut off"
     qtbot.waitUntil(lambda: overlay.text == "PROOFREADING", timeout=5000)
+    assert (overlay.opacity, overlay.box) == (1, True)
     writing.write(overlay, "FRIDA")
     assert overlay.text == "FRIDA", "all of them are known"
 
@@ -43,6 +45,20 @@ def test_a_text_is_shorter_or_smaller_on_a_narrow_canvas(width):
     assert (text == long) == (width > 390)
     assert (points < 11) == (width < 190)
     assert points >= 6
+
+
+def test_the_first_banner_is_invisible_until_it_is_complete(viewer, shown, step, qtbot):
+    """Each frame has the whole text or none of it."""
+    overlay, frames = text_overlay(viewer), []
+    canvas = viewer.window._qt_viewer.canvas._scene_canvas
+    canvas.events.draw.connect(lambda _: frames.append((overlay.opacity, overlay.text)))
+    step.bar.run.button.click()
+    settle(shown)
+    whole = (proofreader_of(viewer).mode.text, "PROOFREADING")
+    qtbot.waitUntil(lambda: frames[-1][0] == 1 and frames[-1][1] in whole, timeout=20_000)
+    assert {text for opacity, text in frames if opacity == 0} - {""}, "the letters are drawn"
+    assert {text for opacity, text in frames if opacity == 1} <= {"", *whole}
+    assert overlay.box
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import inspect
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from html import escape
 from typing import Any, TypeVar
 
@@ -548,10 +547,11 @@ def close_up(folding: QCollapsible) -> None:
 _ends: set[Callable[[], None]] = set()
 
 
-def link(method: Callable[..., Any], *signals: Any) -> None:
+def link(method: Callable[..., Any], *signals: Any) -> Callable[[], None]:
     """Call a method of a widget whenever one of the signals, of psygnal or napari, is emitted.
 
-    The connection ends with the Qt widget, which may be destroyed before its Python object.
+    The connection ends with the Qt widget, which may be destroyed before its Python object, or
+    when the function that is returned is called.
     """
     widget: QObject = method.__self__  # type: ignore[attr-defined]
     reference = weakref.WeakMethod(method)
@@ -562,9 +562,14 @@ def link(method: Callable[..., Any], *signals: Any) -> None:
         if live is not None:
             live(*arguments[:n])
 
+    def unlink() -> None:
+        for signal in signals:
+            signal.disconnect(call)
+
     for signal in signals:
         signal.connect(call)
-        when_gone(widget, partial(signal.disconnect, call))
+    when_gone(widget, unlink)
+    return unlink
 
 
 def parent_of(widget: QObject | None, kind: type) -> Any:

@@ -60,6 +60,7 @@ class Export(QWidget):
         self.failure = FailureLine(project, JOB)
         self.saved = label("saved file")  # of the last export, until the next or another tree
         self._file: Path | None = None
+        self._ignore_edits: Callable[[], None] = lambda: None
         self._saved_edits: set[int] = set()  # the numbers of those in the file
         self.saved.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         if merges:
@@ -68,7 +69,6 @@ class Export(QWidget):
             column(self, row(self.labels, self.more), self.saved, self.failure)
         link(self._follow, project.hierarchy_changed, project.jobs.changed)
         link(self._forget_saved, project.hierarchy_changed)
-        link(self._count_newer, project.edited)
         self._forget_saved()
         self._follow()
 
@@ -118,6 +118,7 @@ class Export(QWidget):
     def _show_saved(self, file: Path) -> None:
         # The session makes no edit between the end of the export and this call.
         self._file, self._saved_edits = file, self._edits()
+        self._ignore_edits = link(self._count_newer, self._project.edited)
         self.saved.setText(f"Saved {file.name} in {file.parent}.")
         self.saved.setToolTip(str(file))
         self.saved.setVisible(True)
@@ -141,6 +142,7 @@ class Export(QWidget):
         return {item.number for item in items if not item.undone}
 
     def _forget_saved(self) -> None:
+        self._ignore_edits()
         self._file = None
         self.saved.least = 0
         self.saved.setText("")

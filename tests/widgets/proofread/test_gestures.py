@@ -36,7 +36,7 @@ def apart(hands):
     raise AssertionError("test invalid")
 
 
-def test_clicks_activate_merge_and_lock(hands, notices):
+def test_clicks_activate_merge_and_lock(hands, notices, qtbot):
     """Gestures one after another in one window, which takes longer to open than each."""
     # A click activates and a drag does not.
     first, second = hands.largest(2)
@@ -44,7 +44,8 @@ def test_clicks_activate_merge_and_lock(hands, notices):
     hands.click(a)
     assert hands.project.active == hands.name_at(a) == first
     assert f"segment {hands.id_at(a)}" in hands.step.strip.text()
-    assert f"segment {hands.id_at(a)}" in text_overlay(hands.viewer).text
+    # The canvas gets a few new letters at a time.
+    qtbot.waitUntil(lambda: f"segment {hands.id_at(a)}" in text_overlay(hands.viewer).text)
     hands.drag(b, a)
     assert hands.project.active == first
 

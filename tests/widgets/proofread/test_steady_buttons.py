@@ -44,10 +44,12 @@ def test_no_message_moves_a_button(hands, tmp_path):
     ids = session.segments.ids()[:3].tolist()
     for k, newer in ((1, "1 edit since"), (2, "2 edits since")):
         hands.project.worker.edit(Edit("", lambda one, _, k=k: one.marks.rename(ids[k], "axon")))
+        settle(hands.project)  # an edit waits while a thread uses the session
         assert newer in step.export.saved.text()
         assert places(step) == before
     for _ in range(2):
         hands.project.worker.edit(Edit("", lambda one, _: one.undo()))
+    settle(hands.project)
     assert step.export.saved.text() == saved
     step.tabs.setCurrentIndex(1)
     before = places(step)

@@ -48,9 +48,12 @@ PARTS = {
     "compilation": bench_compile.run,
     "window": bench_window.run,
 }
-# Tables of errors; each has a command of its own: benchmarks.bsds, benchmarks.stacks, and
-# benchmarks.rivals without and with --affinities.
-TABLES = ("bsds", "stacks", "rivals", "mutex")
+# Tables with a command of their own: benchmarks.bsds, benchmarks.stacks, benchmarks.rivals without
+# and with --affinities, benchmarks.bench_window stalls --profile, benchmarks.experiment_numbering,
+# and benchmarks.compare_revisions on two volumes.
+TABLES = (
+    "bsds", "stacks", "rivals", "mutex", "turns", "numbering", "revisions-sample", "revisions-mini",
+)  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:

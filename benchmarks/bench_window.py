@@ -6,8 +6,8 @@ software GL, where drawing is slow.
 
 ``python -m benchmarks.bench_window stalls`` measures the longest turns of the event loop alone, and
 with ``--profile`` prints for each of them the functions that take the most time, and the shares of
-this package, of napari, of vispy and of Qt. ``python -m benchmarks.bench_window strokes`` measures
-strokes of the pixel classifier alone.
+this package, of napari, of vispy and of Qt, and keeps a table of them for ``--write``.
+``python -m benchmarks.bench_window strokes`` measures strokes of the pixel classifier alone.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ import numpy as np
 import napari_agglo as agglo
 from benchmarks import volumes
 from benchmarks.bench_session import learned
-from benchmarks.results import Table, below, load
+from benchmarks.results import Table, below, keep_text, line, load
 from benchmarks.turn_profile import Times, TurnProfile, shares
 
 TICKS = 40
 MOST = 15  # functions to list of a turn
+ADDED = "add_layer"  # the part of a turn that does not count
 
 
 def wall(work: Callable[[], object]) -> float:
@@ -71,10 +72,10 @@ def drawn_again() -> None:
 class Watch:
     """The longest turn of the event loop, in CPU seconds of the main thread.
 
-    Apart from it, the longest time in a turn that napari needs to add layers and to draw the canvas
-    (first of all shaders and letters, with software GL). CPU time, because the wall time of a turn
-    on a busy machine is that of the other programs too. With `profile`, the functions of the
-    longest turn are listed, and turns take longer.
+    Only the time in which napari adds layers is left out, and told apart. The longest frame of the
+    canvas, with software GL, is a part of the turn, and told too. CPU time is judged, because the
+    wall time of a turn on a busy machine is that of the other programs as well. With `profile`, the
+    functions of the longest turn are listed, and turns take longer.
     """
 
     def __init__(self, profile: bool = False) -> None:
@@ -82,19 +83,20 @@ class Watch:
         from qtpy.QtCore import Qt, QTimer
         from vispy.scene import SceneCanvas
 
-        self.own = {"add_layer": 0.0, "frame": 0.0}  # of napari, in this turn
+        self.own = {ADDED: 0.0, "frame": 0.0}  # of napari, in this turn
         self._inside = ""
         self._clear()
-        self._last = time.thread_time()
+        self._last, self._last_wall = time.thread_time(), time.perf_counter()
         self._timer = QTimer()
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
         self._timer.start(2)
-        parts = [(LayerList, "insert", "add_layer"), (SceneCanvas, "_draw_scene", "frame")]
+        parts = [(LayerList, "insert", ADDED), (SceneCanvas, "_draw_scene", "frame")]
         self._former = [(owner, name, getattr(owner, name)) for owner, name, _ in parts]
         apart = {former.__code__: part for (*_, part), (*_, former) in
                  zip(parts, self._former, strict=True)}  # fmt: skip
         self.profile = TurnProfile(apart) if profile else None
+        self.turns: list[str] = []  # rows of the table of profiles
         for (owner, name, part), (*_, former) in zip(parts, self._former, strict=True):
             setattr(owner, name, self._timed(former, part))
         if self.profile is not None:
@@ -114,20 +116,21 @@ class Watch:
         return timed
 
     def _clear(self) -> None:
-        self.longest = 0.0
+        self.longest = self.wall = 0.0
         self.times: Times = {}  # of the longest turn
         self.most = dict.fromkeys(self.own, 0.0)
 
     def _tick(self) -> None:
-        now = time.thread_time()
+        now, wall_now = time.thread_time(), time.perf_counter()
         times = {} if self.profile is None else self.profile.cut()
-        took = now - self._last - sum(self.own.values())
+        took = now - self._last - self.own[ADDED]
         if took > self.longest:
             self.longest = took
-            self.times = {key: one for key, one in times.items() if key[0] not in self.own}
+            self.times = {key: one for key, one in times.items() if key[0] != ADDED}
+        self.wall = max(self.wall, wall_now - self._last_wall)
         self.most = {part: max(most, self.own[part]) for part, most in self.most.items()}
         self.own = dict.fromkeys(self.own, 0.0)
-        self._last = now
+        self._last, self._last_wall = now, wall_now
 
     def note(self, table: Table, task: str, work: Callable[[], object], idle: Any) -> None:
         """Do some work, handle events until `idle`, and add the longest turn to the table."""
@@ -143,11 +146,13 @@ class Watch:
             time.sleep(0.002)
             ready += 1 if idle() else -ready
         took = self.longest
-        own = ", ".join(f"{part} {1e3 * most:.0f} ms" for part, most in self.most.items() if most)
-        table.add(f"longest turn of the event loop: {task}", took, own and f"napari: {own}",
+        own = [f"{part} {1e3 * most:.0f} ms" for part, most in self.most.items() if most]
+        rate = ", ".join([f"wall {1e3 * self.wall:.0f} ms", *(f"napari's {one}" for one in own)])
+        table.add(f"longest turn of the event loop: {task}", took, rate,
                   goals=below(took, 100, "ms"))  # fmt: skip
         if self.profile is not None:
             print_turn(self.times)
+            self.turns.append(line([task, *turn_cells(self.times)]))
 
     def stop(self) -> None:
         self._timer.stop()
@@ -164,6 +169,17 @@ def print_turn(times: Times) -> None:
     print(f"    {1e3 * whole:.0f} ms under the profile: {'; '.join(parts)}")
     for (owner, name), one in sorted(times.items(), key=lambda item: -item[1])[:MOST]:
         print(f"    {1e3 * one:7.1f} ms  {100 * one / whole:3.0f} %  {owner}: {name}")
+
+
+def turn_cells(times: Times) -> tuple[str, str]:
+    """Return the shares of the libraries in a turn, and its three longest functions."""
+    whole = sum(times.values()) or 1.0
+    parts = ((owner, round(100 * one / whole)) for owner, one in shares(times).items())
+    longest = sorted(times.items(), key=lambda item: -item[1])[:3]
+    return (
+        ", ".join(f"{owner} {percent} %" for owner, percent in parts if percent),
+        ", ".join(f"{name or owner} {100 * one / whole:.0f} %" for (owner, name), one in longest),
+    )
 
 
 def stalls(table: Table, viewer: Any, folder: Path, profile: bool = False) -> None:
@@ -197,6 +213,9 @@ def stalls(table: Table, viewer: Any, folder: Path, profile: bool = False) -> No
         viewer.layers.remove(layer)
     watch.note(table, "opening it again", lambda: open_session(viewer, path), is_idle)
     watch.stop()
+    if profile:
+        header = line(["turn", "shares", "most of it"]) + "\n|---|---|---|"
+        keep_text("turns", "\n".join([header, *watch.turns]))
     project.close_session()
     for layer in list(viewer.layers):
         viewer.layers.remove(layer)

@@ -6,8 +6,8 @@ A worktree of REV is made in a temporary folder. In each tree a process prepares
 then the two run each stage in turn, `runs` times, in alternating order. A row has the median CPU
 seconds of both, the median ratio of the pairs (below 1: the present tree is faster), and whether
 the results are the same: of stages whose results depend on defaults that have changed (train,
-edits, forest) they need not be. The first run in each tree compiles the kernels, which is not
-timed.
+edits, forest) they need not be. The table is kept for ``python -m benchmarks --write``. The first
+run in each tree compiles the kernels, which is not timed.
 
 Volumes: a generated sample; ``row``, several of them side by side, 31,000 superpixels; ``mini``,
 the SNEMI3D mini; and ``tiled``, copies of it, 29,960 superpixels. The forest of the stages forest
@@ -223,8 +223,9 @@ class Worker:
         self.process.wait()
 
 
-def compare(before: Path, now: Path, names: list[str], runs: int) -> None:
-    """Run the stages alternately in two trees; print a line of a table for each."""
+def compare(before: Path, now: Path, names: list[str], runs: int) -> list[str]:
+    """Run the stages alternately in two trees; print and return a line of a table for each."""
+    lines: list[str] = []
     workers = [Worker(before, names, before.parent)]
     try:
         workers.append(Worker(now, names, before.parent))
@@ -239,10 +240,12 @@ def compare(before: Path, now: Path, names: list[str], runs: int) -> None:
             ratio = median(new / old for old, new in zip(*times, strict=True))
             same = "same" if len(found) == 1 else "different"
             old, new = map(median, times)
-            print(f"| {name} | {old:.4f} | {new:.4f} | {ratio:.3f} | {same} |", flush=True)
+            lines.append(f"| {name} | {old:.4f} | {new:.4f} | {ratio:.3f} | {same} |")
+            print(lines[-1], flush=True)
     finally:
         for worker in workers:
             worker.close()
+    return lines
 
 
 def main() -> None:
@@ -250,6 +253,8 @@ def main() -> None:
     if sys.argv[1:2] == ["--serve"]:
         serve(sys.argv[3:], Path(sys.argv[2]))
         return
+    from benchmarks.results import keep_text  # not in the processes, which have older revisions
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("revision", metavar="REV")
     parser.add_argument("stages", nargs="*", choices=(*STAGES, []), metavar="STAGE",
@@ -266,10 +271,12 @@ def main() -> None:
             [*git, "add", "--quiet", "--detach", str(tree), options.revision], check=True
         )
         try:
-            print(f"| stage | {options.revision}, CPU s | now, CPU s | ratio | results |")
-            print("|---|---|---|---|---|")
+            header = [f"| stage | {options.revision}, CPU s | now, CPU s | ratio | results |"]
+            header.append("|---|---|---|---|---|")
+            print("\n".join(header))
             prepare(options.volume, options.side, tree.parent / "volume.npz")
-            compare(tree, root, options.stages or list(STAGES), options.runs)
+            lines = compare(tree, root, options.stages or list(STAGES), options.runs)
+            keep_text(f"revisions-{options.volume}", "\n".join(header + lines))
         finally:
             subprocess.run([*git, "remove", "--force", str(tree)], check=True)
 

@@ -4,6 +4,8 @@ Grids of regions with random weights are numbered in raster order, along a Morto
 neighbours near in memory, and at random::
 
     python -m benchmarks.experiment_numbering
+
+The table is kept for ``python -m benchmarks --write``.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 
 import napari_agglo as agglo
 from benchmarks.experiment_growth import exponent
+from benchmarks.results import keep_text, line
 from benchmarks.timing import interleaved
 
 SIDES = (11, 22, 46)
@@ -56,8 +59,14 @@ def main() -> None:
         for name, seconds in interleaved(works, runs=5).items():
             print(f"{side**3:,} regions, {name}: {1e3 * seconds:.1f} ms", flush=True)
             took.setdefault(name, []).append(seconds)
+    sizes = [side**3 for side in SIDES]
+    header = ["numbers", *(f"{size:,} regions" for size in sizes), "exponent"]
+    lines = [line(header), "|---" * len(header) + "|"]
     for name, seconds_of in took.items():
-        print(f"{name}: exponent {exponent([side**3 for side in SIDES], seconds_of):.2f}")
+        times = [f"{1e3 * seconds:.1f} ms" for seconds in seconds_of]
+        lines.append(line([name, *times, f"{exponent(sizes, seconds_of):.2f}"]))
+    print("\n".join(lines))
+    keep_text("numbering", "\n".join(lines))
 
 
 if __name__ == "__main__":

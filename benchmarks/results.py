@@ -47,8 +47,9 @@ class Goal:
         return bool(_RELATIONS[self.relation](self.figure, self.bound))
 
     def __str__(self) -> str:
-        missed = "" if self.met else f", missed: {self.figure:,.4g}"
-        return f"{self.relation} {self.bound:,g} {self.unit}{missed}"
+        # Of a goal in seconds that is met, the row has the figure already.
+        told = "" if self.met and self.unit in _UNITS else f": {self.figure:,.4g}"
+        return f"{self.relation} {self.bound:,g} {self.unit}{'' if self.met else ', missed'}{told}"
 
 
 def below(seconds: float, bound: float, unit: str = "s", relation: str = "<") -> tuple[Goal]:

@@ -46,6 +46,8 @@ def test_a_goal_knows_whether_it_is_met():
     assert not Goal(2.0, "<", 2, "x").met
     assert Goal(2.0, ">=", 2, "x").met
     assert str(Goal(1500.0, ">=", 2000, "merges/s")) == ">= 2,000 merges/s, missed: 1,500"
+    assert str(Goal(2.5, ">=", 2, "x peer")) == ">= 2 x peer: 2.5"
+    assert str(Goal(1.5, "<", 2, "s")) == "< 2 s", "the row has the time"
 
 
 def test_a_goal_for_each_round_is_missed_by_the_worst_of_them():

@@ -49,7 +49,7 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check compile
 	@"$(BIN)/python" -m pytest -q -m "slow or not slow"
-	@$(MAKE) --no-print-directory jitless SLOW_KERNELS=session.py
+	@$(MAKE) --no-print-directory jitless SLOW_KERNELS=test_session.py
 
 # Windows with the other Qt binding, or an older napari: jobs, a dock, all steps, clicks, surfaces.
 WINDOWS := test_jobs.py test_dock.py test_story.py data/test_widget.py hierarchy evaluate \
@@ -100,13 +100,14 @@ windows-steps: compile
 # Bounds are checked and lines are seen only when the kernels run as plain Python: the tests of what
 # has kernels of its own.
 KERNELS := _numba agglomeration compare evaluate features graph learning pixels policy superpixels \
-	volumes/test_contingency.py volumes/test_relabel.py volumes/test_components.py
-SESSION_KERNELS := hierarchy* forest_cells.py replay.py cut_methods* plan_cuts_islands.py \
-	incremental_vi.py suggestions.py threshold_view.py $(SLOW_KERNELS)
+	$(addprefix volumes/test_,contingency.py labels.py labels_components.py word_cue.py)
+SESSION_KERNELS := $(addprefix hierarchy/test_,hierarchy.py hierarchy_names.py forest_cells.py replay.py) \
+	cut_methods suggestions/test_rank.py \
+	$(addprefix test_,plan_cuts_islands.py incremental_vi.py threshold_view.py) $(SLOW_KERNELS)
 jitless:
 	@echo "Again with NUMBA_DISABLE_JIT=1:"
 	@NUMBA_DISABLE_JIT=1 "$(BIN)/python" -m pytest -q -m "not slow and not compiled" \
-		$(addprefix tests/,$(KERNELS)) $(addprefix tests/session/test_,$(SESSION_KERNELS))
+		$(addprefix tests/,$(KERNELS)) $(addprefix tests/session/,$(SESSION_KERNELS))
 
 bench:  ## measure the speed beside other libraries, as one table; list the goals that were missed
 	@$(SETUP) bench

@@ -263,32 +263,99 @@ def test_the_files_that_the_page_names_exist():
     assert missing == []
 
 
-# Tests go through public doors. These files do not, for the reason above them.
+# The folders of tests are those of the package, and a file of tests begins with the name of a
+# module of its folder or of one around it, or with the name of a folder: `test_gestures_3d.py`
+# tests `_gestures.py`. These mirror nothing: stories across folders, and tests of the repository.
 TESTS = Path(__file__).parent
+SCENARIOS = {
+    "": "api architecture benchmarks docs docstrings example_package headless import packaging "
+    "pipeline site",
+    "blocks/": "exact",
+    "cli/": "before_the_work pages photographs",
+    "widgets/": "interruptions keyboard manifest paint_story story",
+    "widgets/proofread/": "call_paths",
+}
+
+
+def mirrored_folder(folder: Path) -> Path | None:
+    """Return the folder of the package that a folder of tests mirrors, which may be private."""
+    found = PACKAGE
+    for name in folder.parts:
+        places = [found / name, found / f"_{name}"]
+        found = next((one for one in places if (one / "__init__.py").exists()), None)
+        if found is None:
+            return None
+    return found
+
+
+def subjects(folder: Path) -> set[str]:
+    """Return the names with which the files of a folder of tests may begin."""
+    package = mirrored_folder(folder)
+    if package is None:
+        return set()
+    names = {folder.name} | {one.parent.name for one in package.glob("*/__init__.py")}
+    around = [one for one in (package, *package.parents) if one.is_relative_to(PACKAGE)]
+    names |= {one.stem for place in around for one in place.glob("*.py")}
+    return {name.strip("_") for name in names if name and not name.startswith("__")}
+
+
+def mirrors_a_module(name: str) -> bool:
+    """Return whether a file of tests is named like a module or folder of the package."""
+    path = Path(name)
+    stem = path.stem.removeprefix("test_")
+    return any(stem == one or stem.startswith(f"{one}_") for one in subjects(path.parent))
+
+
+def test_files_of_tests_are_named_like_modules() -> None:
+    names = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    assert len(names) > 200, "test invalid"
+    strange = {name for name in names if not mirrors_a_module(name)}
+    scenarios = {f"{at}test_{one}.py" for at, ones in SCENARIOS.items() for one in ones.split()}
+    assert strange - scenarios == set(), "begin with the name of a module"
+    assert scenarios - strange == set(), "these mirror a module, or are gone"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        ("volumes/test_labels.py", True),
+        ("volumes/test_labels_components.py", True),
+        ("session/store/test_journal_crash.py", True),
+        ("session/exports/test_exports_units.py", True),
+        ("widgets/proofread/test_session_worker.py", True),
+        ("volumes/test_relabel.py", False),
+        ("volumes/test_labelsets.py", False),
+        ("session/test_journal.py", False),
+        ("somewhere/test_labels.py", False),
+    ],
+)
+def test_names_of_modules_are_found(name: str, is_named: bool) -> None:
+    assert mirrors_a_module(name) == is_named
+
+
+# Tests go through public doors. These files do not, for the reason above them.
 PRIVATE = re.compile(r"napari_agglo(\.\w+)*\._(?!_)\w+(\.\w+)*")
 PRIVATE_IMPORTS = {
     "Kernels and their data structures have no other door.": """
-        _numba/test_cache.py _numba/test_hash_tables.py _numba/test_heaps.py
-        _numba/test_kernel_sources.py _numba/test_calls_by_address.py _numba/test_sums.py
-        _numba/test_union_find.py
-        agglomeration/test_mean.py blocks/test_pieces.py learning/test_decision_tree.py
-        pixels/test_filters.py
-        superpixels/test_boundary_cue.py superpixels/test_oriented_energy.py
-        superpixels/test_flood_minima.py superpixels/test_gaussian.py superpixels/test_watershed.py
-        volumes/test_relabel.py
+        _numba/test_compiler_cache.py _numba/test_hash_tables.py _numba/test_heaps.py
+        _numba/test_compiler_sources.py _numba/test_calls_by_address.py _numba/test_sums.py
+        _numba/test_union_find.py agglomeration/test_mean.py blocks/test_piece_runs.py
+        learning/test_decision_tree.py pixels/test_filters.py superpixels/test_boundary_cue.py
+        superpixels/test_oriented_energy.py superpixels/test_flood_minima.py
+        superpixels/test_gaussian.py superpixels/test_watershed.py volumes/test_labels.py
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
-        agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py
-        blocks/conftest.py blocks/test_client_budget.py blocks/test_inputs_and_outputs.py
-        blocks/test_reduction.py
-        cli/test_blocks_command.py evaluate/test_vi_by_merge.py graph/test_region_graph.py
-        learning/test_learning.py pixels/test_pixel_classifier.py superpixels/test_oversegment.py
-        volumes/test_contingency.py volumes/test_cues.py
+        agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py blocks/conftest.py
+        blocks/test_dask_client.py blocks/test_run_files_formats.py
+        blocks/test_block_graph_reduction.py cli/commands/test_blocks.py
+        evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_train.py
+        pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py
+        volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
-        blocks/test_disk_session.py cli/conftest.py cli/test_command_source.py cli/test_terminal.py
-        session/test_edit_table.py widgets/proofread/test_open_run.py
-        widgets/proofread/test_checkpoint.py widgets/proofread/test_session_worker.py
+        blocks/test_result_session.py cli/conftest.py cli/test_command_source.py
+        cli/test_terminal.py session/test_edit_table.py widgets/proofread/test_open_run.py
+        widgets/proofread/test_session_worker_checkpoint.py widgets/proofread/test_session_worker.py
     """,
     "Warnings of data are kept by interfaces only, in the thread of their work.": """
         test_errors.py
@@ -299,37 +366,37 @@ PRIVATE_IMPORTS = {
     "The hierarchy under edits, and its parts, against slow oracles.": """
         oracles/agglomerate.py oracles/edits.py oracles/histories.py oracles/moves.py
         oracles/proofreader.py oracles/repairs.py oracles/requirements.py oracles/sessions.py
-        session/test_forest_cells.py session/test_hierarchy.py session/test_hierarchy_names.py
-        session/test_incremental_vi.py session/test_replay.py session/test_state.py
-        session/test_threshold_view.py session/test_transfer_edits.py
+        session/hierarchy/test_forest_cells.py session/hierarchy/test_hierarchy.py
+        session/hierarchy/test_hierarchy_names.py session/test_incremental_vi.py
+        session/hierarchy/test_replay.py session/test_state.py session/test_threshold_view.py
+        session/relearn/test_transfer_edits.py
     """,
     "Steps of an algorithm against slow oracles, whose inputs no session or training would reach "
     "in the time of a test.": """
         evaluate/test_hold_out.py graph/test_hulls.py learning/test_questions.py
-        pixels/test_train_pixels.py
-        session/test_cut_methods.py session/test_cut_methods_refusals.py session/test_examples.py
-        session/test_refit.py session/test_suggestions.py
+        pixels/test_train_pixels.py session/cut_methods/test_cut_methods.py
+        session/cut_methods/test_cut_methods_refusals.py session/test_pair_features.py
+        session/relearn/test_refit.py session/suggestions/test_rank.py
     """,
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
-        blocks/test_faults.py blocks/test_hierarchical.py blocks/test_kills.py
-        blocks/test_lost_files.py
-        oracles/appender.py oracles/disks.py session/test_journal.py session/test_journal_crash.py
-        session/test_marks.py session/test_sources.py session/test_store.py
-        session/test_store_damage.py
-        session/test_store_faults.py session/test_store_machine.py
+        blocks/test_engine_faults.py blocks/test_final_merges.py blocks/test_engine_kills.py
+        blocks/test_run_files_damage.py oracles/appender.py oracles/disks.py
+        session/store/test_journal.py session/store/test_journal_crash.py session/test_marks.py
+        session/store/test_sources.py session/store/test_store.py session/store/test_store_damage.py
+        session/store/test_store_faults.py session/store/test_store_machine.py
     """,
     "Arrays and tables of files before they are written: segments, ids and times of any kind.": """
-        session/test_exports.py volumes/test_chunked_formats.py
+        session/exports/test_exports.py volumes/test_store_location.py
     """,
     "Pictures and sections of a page before they are joined: a whole page takes a second.": """
-        movie/test_frames.py report/test_cutouts.py report/test_report.py
+        movie/test_frames.py report/test_pictures.py report/test_page.py
     """,
     "Parts of which samples are drawn, on shapes and classes that no sample has.": """
-        samples/test_random_fields.py samples/test_regions.py stored_samples.py
+        samples/test_random_fields.py samples/test_random_fields_labels.py stored_samples.py
     """,
     "Registries and typed JSON of all stages; compilation, whose state is of the process.": """
-        cli/test_provenance.py cli/test_warm.py conftest.py test_registry.py test_typed_json.py
-        widgets/test_background_compile.py
+        cli/test_provenance.py cli/commands/test_warm.py conftest.py test_registry.py
+        test_typed_json.py widgets/test_background_compile.py
     """,
     "The doors of the tests to a window: the project, its layers, its forms.": """
         spare_window.py widgets/conftest.py widgets/proofread/conftest.py windows.py
@@ -338,16 +405,14 @@ PRIVATE_IMPORTS = {
         widgets/compare/test_comparison.py widgets/compare/test_controller.py
         widgets/compare/test_playback.py widgets/data/test_guess_roles.py
         widgets/evaluate/test_locate.py widgets/hierarchy/test_build_tree.py
-        widgets/hierarchy/test_threshold.py
-        widgets/plots/test_curve_plots.py widgets/proofread/test_open_session.py
-        widgets/proofread/test_overlay_text.py widgets/proofread/test_recent_sessions.py
-        widgets/proofread/test_seeded_cut.py widgets/proofread/test_segment_table.py
-        widgets/proofread/test_steady_buttons.py
+        widgets/hierarchy/test_threshold.py widgets/plots/test_drawn_curve.py
+        widgets/proofread/test_open_session.py widgets/proofread/test_mode_text.py
+        widgets/proofread/test_recent_sessions.py widgets/proofread/test_seeded_cut.py
+        widgets/proofread/test_segment_table.py widgets/proofread/test_widget_steady.py
         widgets/test_colours.py widgets/test_dataset.py widgets/test_folded_text.py
-        widgets/test_forms.py widgets/test_jobs.py
-        widgets/test_keyboard.py widgets/test_layer_levels.py widgets/test_lut_array.py
-        widgets/test_manifest.py
-        widgets/test_patched_array.py
+        widgets/test_forms.py widgets/test_jobs.py widgets/test_keyboard.py
+        widgets/test_layer_levels.py widgets/test_lut_array.py widgets/test_manifest.py
+        widgets/test_lut_array_patched.py
     """,
 }
 

@@ -20,7 +20,7 @@ from napari_agglo import Session
 from napari_agglo.errors import SetOption
 from napari_agglo.session import SessionLocked
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

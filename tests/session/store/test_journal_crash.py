@@ -16,7 +16,7 @@ from oracles.disks import entries_of, small_graph
 
 from napari_agglo.session._store import Store
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 

@@ -258,7 +258,8 @@ def test_a_session_of_affinities_cuts_superpixels_and_opens_again(tmp_path):
         assert len(np.unique(session.labels()[tuple(at.T)])) == 1
 
 
-if __name__ == "__main__":  # python tests/graph/test_oriented_cues.py, where waterz is installed
+# python tests/graph/test_region_graph_affinities.py, where waterz is installed
+if __name__ == "__main__":
     from importlib.metadata import version
 
     values = cubes_and_affinities()[1]

@@ -158,7 +158,11 @@ def test_import_rule_can_pass(module, source):
 
 # Rules of the layout. Folders and files named in NOT_YET do not keep them yet; the lists shrink.
 
-FIRST_WORDS = ("What", "Which", "Where", "How", "Who", "Whose", "Whom")
+FIRST_WORDS = {"What", "Which", "Where", "How", "Who", "Whose", "Whom"}
+NO_VERBS = {  # a property may begin so, as it reads like a value; a function or method has a verb
+    "Whether", "If", "In", "Up", "When", "While", "For", "From", "With", "Without", "By", "At",
+    "On", "To", "As", "Also", "All", "One", "Only", "It", "Its", "This", "That", "The", "A", "An",
+}  # fmt: skip
 REASON = re.compile(r"\bown file\b")  # "In its own file because ..."
 NOT_YET = {
     "first words": set(),
@@ -174,14 +178,19 @@ def of_stage(rule: str) -> list[import_graph.Module]:
 
 
 def bad_first_words(text: str) -> list[str]:
-    """Return the docstrings of a source that begin with a question word."""
-    if not any(word in text for word in FIRST_WORDS):
+    """Return the docstrings of a source that begin with a question word, or without a verb."""
+    if not set(re.findall(r'"""(\w+)', text)) & (FIRST_WORDS | NO_VERBS):
         return []
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    docstrings = [ast.get_docstring(n) for n in ast.walk(ast.parse(text)) if isinstance(n, kinds)]
-    return [
-        doc.splitlines()[0] for doc in docstrings if doc and re.match(r"\w*", doc)[0] in FIRST_WORDS
-    ]
+    bad = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            words = FIRST_WORDS
+            if not isinstance(node, ast.Module | ast.ClassDef):
+                kinds = [ast.unparse(one).split(".")[-1] for one in node.decorator_list]
+                words = words | (set() if "property" in "".join(kinds) else NO_VERBS)
+            doc = ast.get_docstring(node) or ""
+            bad += [doc.splitlines()[0]] if re.match(r"\w*", doc)[0] in words else []
+    return bad
 
 
 def has_reason(text: str) -> bool:
@@ -203,7 +212,9 @@ def test_a_file_name_occurs_once():
 
 def test_no_docstring_begins_with_a_question_word():
     assert {m.name: bad for m in of_stage("first words") if (bad := bad_first_words(m.text))} == {}
-    assert bad_first_words('def f():\n    """What it is."""') == ["What it is."], "test invalid"
+    for doc in ("What it is.", "Whether it is."):
+        assert bad_first_words(f'def f():\n    """{doc}"""') == [doc], "test invalid"
+    assert bad_first_words('@property\ndef f(self):\n    """Whether it is."""') == []
 
 
 def test_a_module_with_one_importer_in_its_folder_has_a_reason():

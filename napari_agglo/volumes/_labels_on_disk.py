@@ -20,7 +20,7 @@ _SMALL = 1 << 26  # bytes that are read without asking for the free memory
 
 @dataclass
 class Flags:
-    """Whether the image may be painted, as in the flags of an array."""
+    """Flags of an array: whether the image may be painted."""
 
     writeable: bool
 

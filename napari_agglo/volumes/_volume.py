@@ -231,7 +231,7 @@ def _first_level(levels: Sequence[Any], name: str) -> Any:
 
 
 def is_lazy(data: Any) -> bool:
-    """Whether the voxels are not in memory yet (a memory map counts as lazy)."""
+    """Return whether voxels are not in memory yet (a memory map counts as lazy)."""
     return not isinstance(data, np.ndarray) or isinstance(data, np.memmap)
 
 

@@ -31,7 +31,7 @@ MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def is_own_labels(folder: Path) -> bool:
-    """Whether a folder is an OME-Zarr label image as `write_labels` makes it, and nothing else.
+    """Return whether a folder is an OME-Zarr label image of `write_labels`, and nothing else.
 
     Only such a folder may be replaced: anything beside the levels (an image, a note, another array)
     would be lost with it.
@@ -76,7 +76,7 @@ def group_attributes(folder: Path) -> tuple[dict[str, Any], bool]:
 
 
 def is_zarr(path: Path | Place) -> bool:
-    """Whether a folder is a Zarr array or group."""
+    """Return whether a folder is a Zarr array or group."""
     return (path if isinstance(path, Place) else Place(str(path))).has(*MARKS)
 
 

@@ -95,7 +95,7 @@ def level_steps(levels: Sequence[Any], level: Any) -> list[int]:
 
 
 class Strided:
-    """Every so manieth voxel of an array on disk, along its last three axes, read where it is used.
+    """Array on disk, subsampled by a step along its last three axes, read where it is used.
 
     A plane reads only a plane. In 3-D all voxels are read if there are not too many; else it is
     empty.

@@ -1,8 +1,9 @@
 """Live edits, the parts of cuts that a region reaches into, and how long these keep two apart.
 
 A *fence* is what a cut puts around its parts: up to and including its scale it keeps them apart
-from all else, and from each other for ever (rule 4 of docs/proofreading.md). What a cut says of two
-regions depends only on the parts that they reach into: a region of a replay has these in its *bag*.
+from all else, and from each other for ever (rule 4 of docs/proofreading.md). Whether a cut keeps
+two regions apart depends only on the parts that they reach into: a region of a replay has these in
+its *bag*.
 
 A bag has an entry for each part that a region reaches into, with the pixels that it has there, and
 entries of one cut are chained. When regions merge, the smaller bag is emptied into the larger. One
@@ -177,7 +178,10 @@ class Constraints:
         return [(edit, part) for edit, part in rows.tolist()]
 
     def divide(self, superpixel: int, pieces: NDArray[np.int64]) -> Regrouped:
-        """Say of the new `pieces` of a superpixel, too, what cuts say of it; an anchor stays."""
+        """Enter the new `pieces` of a superpixel into its parts of cuts; anchors stay.
+
+        Return the state before, for `revert`.
+        """
         before = Regrouped(len(self.heads) - 1, self.pooled, {})
         self._resize(before.n + len(pieces))
         for edit, part in self.entries(superpixel):
@@ -196,7 +200,7 @@ class Constraints:
             self.parts[edit] = parts
 
     def events_between(self, low: float, high: float) -> list[Event]:
-        """Return what happens above the scale `low`, up to `high`, in order."""
+        """Return the events above the scale `low`, up to `high`, in order."""
         scales = self.scales[: len(self.edits)]
         found = []
         for index in np.flatnonzero((low < scales) & (scales <= high)).tolist():
@@ -208,7 +212,7 @@ class Constraints:
     def events_within(
         self, members: NDArray[np.int32], inside: NDArray[np.int32], low: float, high: float
     ) -> list[Event]:
-        """Return what happens among `members` from `low` to `high`; ``inside >= 0`` of just them.
+        """Return the events among `members` from `low` to `high`; ``inside >= 0`` of just them.
 
         A merge of which one end lies elsewhere sleeps: it would cross the border of what is cut.
         """
@@ -357,7 +361,7 @@ def merge_bags(
 
 @inlined
 def _shares_part(u: Any, v: Any, entries: Any) -> Any:
-    """Whether two chains of one cut have a part in common."""
+    """Return whether two chains of one cut have a part in common."""
     while u >= 0:
         other = v
         while other >= 0:
@@ -370,7 +374,7 @@ def _shares_part(u: Any, v: Any, entries: Any) -> Any:
 
 @inlined
 def _inside(chain: Any, size: Any, entries: Any) -> Any:
-    """Whether a region of so many pixels lies wholly in the parts of a chain."""
+    """Return whether a region of `size` pixels lies wholly in the parts of a chain."""
     while chain >= 0:
         size -= entries[chain, PIXELS]
         chain = entries[chain, NEXT_PART]
@@ -382,7 +386,7 @@ def _apart_by(
     bag: Any, size: Any, other: Any, newer_than: Any, both: Any, edit_scale: Any,
     bags: Any, entries: Any, table: Any,
 ) -> Any:  # fmt: skip
-    """Up to which level the cuts in `bag` keep its region apart from that of bag `other`.
+    """Return the level up to which cuts in `bag` keep its region apart from that of `other`.
 
     With `both` only cuts that the two have in common are looked at, without it only the others.
     """
@@ -406,10 +410,11 @@ def apart_until(
     u: Any, v: Any, size_u: Any, size_v: Any, level: Any, newer_than: Any, edit_scale: Any,
     bags: Any, entries: Any, table: Any, tops: Any,
 ) -> Any:  # fmt: skip
-    """Up to which level cuts newer than an edit keep two bags apart: -inf, or inf for ever.
+    """Return the level up to which cuts newer than an edit keep two bags apart: -inf to inf.
 
-    Where it is at or below `level` it does not matter, and is not looked for: a bag of many cuts
-    that are all below is not gone through. With an infinite level just what is for ever is.
+    A result at or below `level` does not matter to the caller and may be too low: a bag of many
+    cuts that are all below `level` is skipped. With an infinite `level` only parts of one cut,
+    which are apart for ever, are compared.
     """
     if bags[v, N_CUTS] < bags[u, N_CUTS]:
         u, v = v, u

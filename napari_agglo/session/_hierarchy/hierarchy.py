@@ -484,9 +484,9 @@ class Hierarchy:
         return int(self.names.of_superpixel[self.log.naming(node)])
 
     def asleep(self) -> list[tuple[int, int]]:
-        """Return which pairs are not together, and which parts not whole, where they were to be.
+        """Return the pairs of merges and the parts of cuts that newer edits keep apart.
 
-        Each as the index of the edit, and which of its pairs or parts: a newer edit forbids it.
+        Each is the index of the edit, and the index of its pair or part.
         """
         constraints, found, tables = self.constraints, [], {}
         self.look(max((edit.scale for edit in constraints.edits), default=-np.inf))

@@ -376,14 +376,14 @@ class Store:
         return policies.recall(self.path, reference)
 
     def do_without_missing(self) -> None:
-        """If the package of the policy is not installed, refuse changes and use what is known."""
+        """Refuse changes if the package of the policy is missing; use its stored properties."""
         try:
             _ = self.data.policy
         except PackageMissing as error:
             self.data.use_policy(self._refuse_changes(self.manifest.policy, error))
 
     def do_without_changed(self, check: Callable[[Policy], None]) -> None:
-        """If the code of a policy of another package has changed, refuse changes.
+        """Refuse changes if the code of a policy of another package has changed.
 
         `check` compares the policy with merges of the session, and raises `InvalidInput`.
         """

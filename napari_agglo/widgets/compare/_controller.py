@@ -195,7 +195,7 @@ class CompareController:
         self._show_codes()
 
     def look_at(self, focus: Focus | None) -> None:
-        """In 3-D show only the segments of a difference; None for all."""
+        """Show only the segments of a difference in 3-D; None for all."""
         self._focus = focus
         self._follow_focus()
 

@@ -134,7 +134,7 @@ class Comparison:
             job.ended.connect(end)
 
     def _fits(self) -> bool:
-        """Whether the counts are of the visible graph and gold."""
+        """Return whether the counts are of the visible graph and gold."""
         counts, project = self.counts, self.project
         same = counts is not None and counts.graph is project.graph
         return same and counts.gold is project.gold

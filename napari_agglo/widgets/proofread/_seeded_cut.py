@@ -242,7 +242,7 @@ class SeededCut:
         )
 
     def _within_one(self) -> bool:
-        """Whether a superpixel has seeds of two groups, so that it must be divided."""
+        """Return whether a superpixel has seeds of two groups, so that it must be divided."""
         groups: dict[int, int] = {}
         return any(
             groups.setdefault(seed.superpixel, seed.group) != seed.group

@@ -151,7 +151,7 @@ package with such an entry point in napari_agglo.no_such_group.
 
     def plugins(self) -> list[Plugin]:
         """Return the entry points of other packages in this group, each loaded to find problems."""
-        found = []
+        plugins = []
         for entry in self._declared():
             problem = ""
             if self._entries().get(entry.name, entry) != entry or entry.name in self.own_names():
@@ -161,8 +161,8 @@ package with such an entry point in napari_agglo.no_such_group.
                     _ = self[entry.name]
                 except InvalidInput as error:
                     problem = str(error)
-            found.append(Plugin(self.group, entry.name, entry.value, package(entry), problem))
-        return found
+            plugins.append(Plugin(self.group, entry.name, entry.value, package(entry), problem))
+        return plugins
 
     def _declared(self) -> EntryPoints:
         return declared_entry_points().select(group=self.group)

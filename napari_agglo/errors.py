@@ -426,8 +426,8 @@ def nearest_choice(value: object, choices: Iterable[object]) -> str | None:
         return None
     # without the dashes of options, which are alike in all of them
     spelt = {one.lower().lstrip("-"): one for one in choices if isinstance(one, str)}
-    found = get_close_matches(value.lower().lstrip("-"), spelt, 1)
-    return spelt[found[0]] if found else None
+    matches = get_close_matches(value.lower().lstrip("-"), spelt, 1)
+    return spelt[matches[0]] if matches else None
 
 
 def did_you_mean(value: object, choices: Iterable[object]) -> str:

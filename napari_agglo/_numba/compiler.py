@@ -133,19 +133,19 @@ def _process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = F
 
 def _variables(instruction: Any, value: Any) -> list[Var]:
     """Return the variables in an operand or a collection as `Inst._rec_list_vars`, in less time."""
-    found: list[Var] = []
+    variables: list[Var] = []
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, list | tuple):
-        found += _list_variables(instruction, value)
-        return found
+        variables += _list_variables(instruction, value)
+        return variables
     for each in value:
         kind = type(each)
         if kind is Var:
-            found.append(each)
+            variables.append(each)
         elif kind is not Loc and kind is not str:
-            found += _variables(instruction, each)
-    return found
+            variables += _variables(instruction, each)
+    return variables
 
 
 class _Plain:

@@ -198,8 +198,8 @@ def contract_arrays(
         side = half & 1
         neighbour = np.int64(ends[moved, 1 - side])
         # The old entry of `moved` stays behind: its edge now has other ends, or none.
-        found = find_or_enter(moved, survivor, neighbour, True, ends, table)
-        if found < 0:
+        twin = find_or_enter(moved, survivor, neighbour, True, ends, table)
+        if twin < 0:
             filled[0] += 1
             ends[moved, side] = survivor
             _push(links, nodes, half, survivor)
@@ -207,7 +207,7 @@ def contract_arrays(
             ends[moved, 0] = -1
             ends[moved, 1] = -1
             _take_out(links, nodes, half ^ 1, neighbour)
-            kept[n_parallel] = found
+            kept[n_parallel] = twin
             absorbed[n_parallel] = moved
             n_parallel += 1
         half = after

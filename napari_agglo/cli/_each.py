@@ -188,13 +188,13 @@ def _matching(option: str, text: str) -> list[tuple[str, str]]:
     pattern, key = (keyed[1], keyed[2] or "") if keyed else (text, "")
     before, after = map(re.escape, Path(pattern).as_posix().split("*"))
     shape = re.compile(f"{before}([^/]+){after}", re.DOTALL)
-    found = []
+    matches = []
     literal = "*".join(glob.escape(part) for part in pattern.split("*"))
     for path in glob.glob(literal):
         match = shape.fullmatch(Path(path).as_posix())
         if match:
-            found.append((match[1], path + key))
-    return found
+            matches.append((match[1], path + key))
+    return matches
 
 
 def _some(names: set[str]) -> str:

@@ -131,9 +131,9 @@ def _files(arguments: argparse.Namespace, names: tuple[str, ...]) -> set[str]:
 def _inputs(arguments: argparse.Namespace, outputs: tuple[str, ...]) -> list[str]:
     """Return the files that a command read; of a block-wise run its plan, which names them."""
     names = tuple(name for name in _INPUTS if name not in outputs)
-    found = _files(arguments, names)
+    files = _files(arguments, names)
     folder = getattr(arguments, "folder", None)
-    return sorted(found if folder is None else found | {str(Path(folder) / "plan.json")})
+    return sorted(files if folder is None else files | {str(Path(folder) / "plan.json")})
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -154,8 +154,8 @@ def checksum(path: Path) -> dict[str, Any]:
     if path.is_file():
         files = [path]
     else:
-        found = (Path(root) / name for root, _, names in os.walk(path) for name in names)
-        files = sorted(file for file in found if file.is_file())
+        paths = (Path(root) / name for root, _, names in os.walk(path) for name in names)
+        files = sorted(file for file in paths if file.is_file())
     for file in files:
         if file != path:
             digest.update(file.relative_to(path).as_posix().encode() + b"\0")
@@ -167,10 +167,10 @@ def checksum(path: Path) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

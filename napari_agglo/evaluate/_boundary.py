@@ -188,13 +188,13 @@ def match_all(
 ) -> Matches:
     """Match an image with every gold standard, joined as `boundary_scores` says."""
     drawn, right = np.zeros(labels.size, bool), np.zeros(labels.size, bool)
-    found = 0
+    n_matched = 0
     for one in matchers:
         all_drawn, matched = one.match(labels, progress)
         drawn[all_drawn] = True
         right[matched] = True
-        found += matched.size  # one to one: as many gold pixels have a partner
-    return Matches(int(drawn.sum()), int(right.sum()), sum(one.true for one in matchers), found)
+        n_matched += matched.size  # one to one: as many gold pixels have a partner
+    return Matches(int(drawn.sum()), int(right.sum()), sum(one.true for one in matchers), n_matched)
 
 
 def boundary_mask(labels: NDArray[Any], annotated: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -300,8 +300,8 @@ def scan(
             regions.reshape(-1), layout.region_width, boxes,
             boundaries.reshape(-1), layout.boundary_width,
         )  # fmt: skip
-        found = Pairs(pairs, n_pairs, table, recent)
-        row = scan_rows(row, stop, pixels, cues, rows, found, buffers)
+        known_pairs = Pairs(pairs, n_pairs, table, recent)
+        row = scan_rows(row, stop, pixels, cues, rows, known_pairs, buffers)
         if row < stop:  # the next row might not have fitted
             room = 2 * room + min(layout.ndim * width, n_labels * n_labels)
             boundaries = _grown(boundaries, room, int(n_pairs[0]))

@@ -405,13 +405,13 @@ class Questions:
         if learned is None:
             return None
         rng = np.random.default_rng([self._seed, self.n_answers])
-        asked = np.zeros(self.graph.n_regions + 1, np.bool_)
+        is_answered = np.zeros(self.graph.n_regions + 1, np.bool_)
         for answer in self._answers[len(learned.answers) :]:
-            asked[answer.first] = asked[answer.second] = True
+            is_answered[answer.first] = is_answered[answer.second] = True
         unclear = [m for one in self._answers if one.same is None for m in (one.first, one.second)]
         usable = [scale for scale in learned.scales if len(scale.rows)]
         for scale in (usable[k] for k in rng.permutation(len(usable))):
-            pair = scale.choose(asked, unclear, self._order, rng)
+            pair = scale.choose(is_answered, unclear, self._order, rng)
             if pair is not None:
                 return self._as_question(pair[0], pair[1]), pair[0]
         return None

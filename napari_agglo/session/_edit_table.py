@@ -455,11 +455,8 @@ def _groups(pairs: list[list[int]]) -> Iterator[list[int]]:
             one += other
             for segment in other:
                 group_of[segment] = one
-    seen: set[int] = set()
-    for group in group_of.values():
-        if id(group) not in seen:
-            seen.add(id(group))
-            yield list(dict.fromkeys(group))
+    for group in {id(group): group for group in group_of.values()}.values():
+        yield list(dict.fromkeys(group))
 
 
 def _plan_cut_through(

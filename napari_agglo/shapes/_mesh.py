@@ -146,8 +146,8 @@ def mesh(
         return np.asarray(part == wanted[0] if len(wanted) == 1 else np.isin(part, wanted))
 
     searched = _checked_box(box, data.shape)
-    found = _searched(data, searched, inside, part_of(progress, 0.0, 0.3))
-    if found is None:
+    first_box = _searched(data, searched, inside, part_of(progress, 0.0, 0.3))
+    if first_box is None:
         raise InvalidInput(
             f"There is no label {', '.join(map(str, wanted))} in `labels`"
             f"{'' if box is None else ' within `box`'}",
@@ -155,7 +155,7 @@ def mesh(
             remedy="pass a label of the image" if box is None else "pass another box",
         )
     return _surface(
-        data, found, inside, check_spacing(distance, 3), max_voxels, smooth,
+        data, first_box, inside, check_spacing(distance, 3), max_voxels, smooth,
         part_of(progress, 0.3, 1.0),
     )  # fmt: skip
 

@@ -105,5 +105,5 @@ def nearest_words(vectors: Floats, centres: Floats) -> NDArray[np.uint8]:
     """Return the nearest centre of each vector."""
     from scipy.cluster import vq
 
-    found: NDArray[np.uint8] = vq.vq(vectors, centres, check_finite=False)[0].astype(np.uint8)
-    return found
+    words: NDArray[np.uint8] = vq.vq(vectors, centres, check_finite=False)[0].astype(np.uint8)
+    return words

@@ -114,9 +114,9 @@ def texton_dictionary(
         raise InvalidInput("`images` is empty", argument="images", remedy="pass one image or more")
     whole = np.concatenate(each)
     _refuse_few(n_words, len(whole))
-    found = fit_words(whole, int(n_words), seed)
+    words = fit_words(whole, int(n_words), seed)
     report(progress, "words", 1, 1)
-    return found
+    return words
 
 
 _EACH = 5000  # vectors of an image in a dictionary of several

@@ -215,7 +215,7 @@ def _label_pieces(
 
 
 _SCANNING, _EXPLORING, _LABELLING = 0, 1, 2
-_DRAINS = np.uint8(2)  # a voxel with a lower neighbour, in `seen`; 1 is an explored one
+_DRAINS = np.uint8(2)  # a voxel with a lower neighbour, in `flags`; 1 is explored
 
 
 def label_minima(state: Array, grid: Grid, tick: Tick, drains: Array | None = None) -> int:
@@ -228,11 +228,11 @@ def label_minima(state: Array, grid: Grid, tick: Tick, drains: Array | None = No
     drains : ndarray of bool, shape (grid.size,), optional
         Voxels that are known to have a lower neighbour; they are passed over.
     """
-    seen = np.zeros(grid.size, np.uint8) if drains is None else _DRAINS * drains.view(np.uint8)
+    flags = np.zeros(grid.size, np.uint8) if drains is None else _DRAINS * drains.view(np.uint8)
     pending = np.empty(grid.size, grid.index_dtype)
     cursor = np.array([grid.front, _SCANNING, 0, 0, 0, 0], np.int64)
     in_slices(
-        lambda budget: int(_label_minima(state, grid.offsets, seen, pending, cursor, budget)),
+        lambda budget: int(_label_minima(state, grid.offsets, flags, pending, cursor, budget)),
         grid.size - grid.front,
         "finding seeds",
         tick,
@@ -242,7 +242,7 @@ def label_minima(state: Array, grid: Grid, tick: Tick, drains: Array | None = No
 
 @kernel
 def _label_minima(
-    state: Any, offsets: Any, seen: Any, pending: Any, cursor: Any, budget: int
+    state: Any, offsets: Any, flags: Any, pending: Any, cursor: Any, budget: int
 ) -> int:
     """Continue from `cursor` for about `budget` visits; return their number, 0 at the end.
 
@@ -258,7 +258,7 @@ def _label_minima(
                 break
             visits += 1
             here = state[position]
-            if here < 0 and seen[position] == 0:
+            if here < 0 and flags[position] == 0:
                 lower = False
                 level = False
                 for k in range(offsets.size):
@@ -269,7 +269,7 @@ def _label_minima(
                     if there == here:
                         level = True
                 if level and not lower:
-                    seen[position] = 1
+                    flags[position] = 1
                     pending[0] = position
                     head, tail, drained, phase = 0, 1, 0, _EXPLORING
                     continue
@@ -293,10 +293,10 @@ def _label_minima(
                 there = state[neighbour]
                 if there == here:
                     # A plateau that has such a voxel touches it: no need to explore beyond it.
-                    if seen[neighbour] == _DRAINS:
+                    if flags[neighbour] == _DRAINS:
                         drained = 1
-                    elif seen[neighbour] == 0:
-                        seen[neighbour] = 1
+                    elif flags[neighbour] == 0:
+                        flags[neighbour] = 1
                         pending[tail] = neighbour
                         tail += 1
                 elif there > here and there != 0:

@@ -68,16 +68,16 @@ class SegmentMapping:
         SegmentMapping
             The mapping, in ascending order.
         """
-        ids, found = (_ids(one, name) for one in (superpixels, segments))
-        if ids.shape != found.shape:
+        ids, targets = (_ids(one, name) for one in (superpixels, segments))
+        if ids.shape != targets.shape:
             raise InvalidInput(
-                f"{name} has {ids.size} superpixels and {found.size} segments",
+                f"{name} has {ids.size} superpixels and {targets.size} segments",
                 argument="mapping",
                 remedy="check that this is a mapping",
             )
         order = np.argsort(ids, kind="stable")
-        ids, found = ids[order], found[order]
-        double = np.flatnonzero((ids[1:] == ids[:-1]) & (found[1:] != found[:-1]))
+        ids, targets = ids[order], targets[order]
+        double = np.flatnonzero((ids[1:] == ids[:-1]) & (targets[1:] != targets[:-1]))
         if double.size:
             raise InvalidInput(
                 f"{name} gives superpixel {ids[double[0]]} to two segments",
@@ -85,7 +85,7 @@ class SegmentMapping:
                 remedy="check that this is a mapping",
             )
         keep = np.append(True, ids[1:] != ids[:-1])[: ids.size] & (ids != 0)
-        return cls(ids[keep], found[keep], name)
+        return cls(ids[keep], targets[keep], name)
 
     def apply(self, labels: Any, unmapped: str = "keep") -> NDArray[Any]:
         """Return the segments of a label image of superpixels.
@@ -141,8 +141,8 @@ class SegmentMapping:
         highest = int(table.max(initial=0))
         fits = highest <= int(np.iinfo(image.dtype).max)
         dtype = image.dtype if fits else np.min_scalar_type(highest)
-        found: NDArray[Any] = table.astype(dtype)[inverse].reshape(image.shape)
-        return found
+        segments: NDArray[Any] = table.astype(dtype)[inverse].reshape(image.shape)
+        return segments
 
 
 def _ids(values: Any, name: str) -> NDArray[np.uint64]:
@@ -266,14 +266,14 @@ def _read_json(file: Path) -> SegmentMapping:
     if isinstance(content, dict) and isinstance(content.get("classes"), list):
         return _classes(content["classes"], file)
     layers = content.get("layers") if isinstance(content, dict) else None
-    found = [
+    equivalences = [
         one["equivalences"]
         for one in layers or ()
         if isinstance(one, dict) and isinstance(one.get("equivalences"), list)
     ]
-    if len(found) != 1:
-        raise _refuse(file, f"single list of classes or equivalences, but {len(found)}")
-    return _classes(found[0], file)
+    if len(equivalences) != 1:
+        raise _refuse(file, f"single list of classes or equivalences, but {len(equivalences)}")
+    return _classes(equivalences[0], file)
 
 
 def _classes(classes: list[Any], file: Path) -> SegmentMapping:

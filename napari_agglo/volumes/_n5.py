@@ -69,10 +69,10 @@ def _attributes(place: Place) -> dict[str, Any] | None:
     if raw is None:
         return None
     try:
-        found = json.loads(raw)
+        attributes = json.loads(raw)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return attributes if isinstance(attributes, dict) else None
 
 
 def _dataset(root: Place, place: Place, path: object) -> tuple[Place, dict[str, Any]]:

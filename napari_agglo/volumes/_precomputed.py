@@ -50,10 +50,10 @@ def is_precomputed(path: Path | Place) -> bool:
 def _info(place: Place) -> dict[str, Any] | None:
     raw = place.read(MARK)
     try:
-        found = None if raw is None else json.loads(raw)
+        info = None if raw is None else json.loads(raw)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return info if isinstance(info, dict) else None
 
 
 def open_precomputed(path: Path | Place, key: str | None) -> Volume:

@@ -105,9 +105,9 @@ class Place:
                 return ""
         known = {str(key).lower().replace("_", "-"): value for key, value in told.items()}
         for names in (_CHECKSUMS, _TIMES):
-            found = [str(known[one]).removeprefix("W/") for one in names if known.get(one)]
-            if found:
-                return repr((known.get("size"), *found))
+            marks = [str(known[one]).removeprefix("W/") for one in names if known.get(one)]
+            if marks:
+                return repr((known.get("size"), *marks))
         return repr(known.get("size"))
 
     def has(self, *names: str) -> bool:

@@ -168,7 +168,7 @@ def _with_offsets(path: str) -> dict[str, Any]:
         arrays = _hdf5_arrays(path) if Path(path).is_file() else _zarr_arrays(path)
     except (OSError, KeyError, ValueError, TypeError):
         return {}  # damaged, or not what it seems: another reader says so
-    found = {}
+    offsets_of = {}
     for key, (shape, known) in arrays.items():
         offsets: Any = known.get("neighborhood", known.get("offsets"))
         offsets = offsets.tolist() if isinstance(offsets, np.ndarray) else offsets
@@ -177,8 +177,8 @@ def _with_offsets(path: str) -> dict[str, Any]:
         if per_channel and all(
             isinstance(one, list) and len(one) == len(shape) - 1 for one in offsets
         ):
-            found[key] = offsets
-    return found
+            offsets_of[key] = offsets
+    return offsets_of
 
 
 Arrays = dict[str, tuple[tuple[int, ...], dict[str, Any]]]  # shape and attributes by key
@@ -199,15 +199,15 @@ def _zarr_arrays(path: str) -> Arrays:
 def _hdf5_arrays(path: str) -> Arrays:
     import h5py
 
-    found: Arrays = {}
+    arrays: Arrays = {}
 
     def collect(key: str, node: Any) -> None:
         if isinstance(node, h5py.Dataset) and node.shape is not None:
-            found[key] = node.shape, dict(node.attrs)
+            arrays[key] = node.shape, dict(node.attrs)
 
     with h5py.File(path, "r") as file:
         file.visititems(collect)  # which follows no link
-    return found
+    return arrays
 
 
 def read_predictions(path: str) -> list[LayerData]:

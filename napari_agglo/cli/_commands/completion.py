@@ -45,13 +45,13 @@ def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
     >>> list(subparsers(parser))
     ['demo']
     """
-    found = {}
+    commands = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
-                found[name] = command
-                found |= {f"{name} {inner}": one for inner, one in subparsers(command).items()}
-    return found
+                commands[name] = command
+                commands |= {f"{name} {inner}": one for inner, one in subparsers(command).items()}
+    return commands
 
 
 def _words(command: argparse.ArgumentParser) -> list[str]:

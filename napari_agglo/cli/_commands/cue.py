@@ -89,8 +89,8 @@ def _make_cue(
             voxel = asked_voxel_size(image, arguments.spacing, arguments.unit)
             axis = -1 if colours else None
             if arguments.kind == "oriented" and arguments.scale is None:
-                found = oriented_boundary(image.data, channel_axis=axis, progress=progress)
-                cue: Any = found.channels
+                oriented_map = oriented_boundary(image.data, channel_axis=axis, progress=progress)
+                cue: Any = oriented_map.channels
             elif arguments.kind == "textons":
                 cue = textons(image.data, channel_axis=axis, progress=progress).words
             else:

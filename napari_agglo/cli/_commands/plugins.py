@@ -34,17 +34,17 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
     registries: list[Registry[Any]] = [policies, feature_blocks, exports, cut_methods, METHODS]
     own = {one.group: [*one.own_names()] for one in registries}
-    found = [plugin for one in registries for plugin in one.plugins()]
-    found += misspelt_groups(own)
+    plugins = [plugin for one in registries for plugin in one.plugins()]
+    plugins += misspelt_groups(own)
     lines = []
-    for plugin in found:
+    for plugin in plugins:
         package = plugin.package or "an unknown package"
         lines.append(f"{plugin.group:24} {plugin.name:16} {plugin.value} ({package})")
         if plugin.problem:
             lines.append(f"  not usable: {plugin.problem}")
-    broken = sum(bool(plugin.problem) for plugin in found)
-    lines.append(f"{count(len(found), 'plug-in')}, {broken} not usable.")
+    broken = sum(bool(plugin.problem) for plugin in plugins)
+    lines.append(f"{count(len(plugins), 'plug-in')}, {broken} not usable.")
     for registry in registries:
         lines.append(f"{registry.group} of this package: {', '.join(own[registry.group]) or '-'}")
-    data = {"plugins": [asdict(plugin) for plugin in found], "own": own}
+    data = {"plugins": [asdict(plugin) for plugin in plugins], "own": own}
     console.result("\n".join(lines), data, asked_for=True)

@@ -191,8 +191,8 @@ def has_values(note: SourceNote, data: Any) -> bool:
     """Return whether an array is the one that a note was made of."""
     if tuple(int(n) for n in data.shape) != note.shape:
         return False
-    found = fingerprint(data, is_sample(note.checksum))
-    return found == (note.shape, note.dtype, note.checksum)
+    marks = fingerprint(data, is_sample(note.checksum))
+    return marks == (note.shape, note.dtype, note.checksum)
 
 
 def open_source(folder: Path, notes: Mapping[str, SourceNote], key: str) -> Any:

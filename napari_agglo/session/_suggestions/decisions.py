@@ -208,9 +208,9 @@ def decisions(view: View) -> tuple[Decisions, Decisions]:
     answered = answered_boundaries(boundaries, names, separated)
     answered |= is_locked[boundaries.first] | is_locked[boundaries.second]
     confirmed = answered_merges(merges, one) | (locks[first] > 0)
-    seen = state.marks.reviewed
-    if len(seen):
-        is_reviewed = np.isin(state.graph.ids[: len(is_locked)], seen)
+    reviewed = state.marks.reviewed
+    if len(reviewed):
+        is_reviewed = np.isin(state.graph.ids[: len(is_locked)], reviewed)
         answered |= is_reviewed[boundaries.first] & is_reviewed[boundaries.second]
         confirmed |= is_reviewed[names[first]]
     return (

@@ -100,9 +100,9 @@ def _placed(role: str, layer: Any, axis: int | None = None) -> Placed:
 
 def _words(rows: list[CueRow]) -> dict[str, Any]:
     """Return the word cue of the boundary map in use, unless another cue has its name."""
-    found = [words for row in rows if (words := textons_of(row.layer)) is not None]
+    cues = [words for row in rows if (words := textons_of(row.layer)) is not None]
     taken = any(row.name == TEXTONS for row in rows)
-    return {TEXTONS: found[0]} if found and not taken else {}
+    return {TEXTONS: cues[0]} if cues and not taken else {}
 
 
 def _order(row: CueRow) -> tuple[bool, bool, str]:

@@ -235,7 +235,7 @@ class _Made(NamedTuple):
 
     boundary: Any
     kind: str = ""
-    found: Mapping[str, Any] = MappingProxyType({})
+    metadata: Mapping[str, Any] = MappingProxyType({})
 
 
 class MakeCue(RunRow):
@@ -321,11 +321,11 @@ class MakeCue(RunRow):
         def work(progress: Any) -> Any:
             if options["kind"] == "oriented":
                 first, rest = part_of(progress, 0.0, 0.8), part_of(progress, 0.8, 1.0)
-                found = oriented_boundary(data, channel_axis=axis, progress=first)
+                directions = oriented_boundary(data, channel_axis=axis, progress=first)
                 words = textons(data, channel_axis=axis, progress=rest)
                 # the layer shows the strongest direction
-                more = {DIRECTIONS: found.channels, TEXTONS: words}
-                return _Made(found.boundary_map(), "oriented", more)
+                more = {DIRECTIONS: directions.channels, TEXTONS: words}
+                return _Made(directions.boundary_map(), "oriented", more)
             return _Made(*cue_and_kind(
                 data,
                 spacing=tuple(abs(one) for one in placement.scale),
@@ -355,7 +355,7 @@ class MakeCue(RunRow):
                 colormap="magma",
                 contrast_limits=(0.0, 1.0),
                 blending="additive",
-                metadata=role("cue", BOUNDARY) | dict(made.found),
+                metadata=role("cue", BOUNDARY) | dict(made.metadata),
                 **placement.keywords(),
             )
             self._made[source] = weakref.ref(layer)

@@ -75,11 +75,11 @@ def _along(
     superpixels = _values(shown, np.minimum(index // steps, np.array(shown.shape) - 1))
     visible = _visible(scene)[superpixels]
     first = int(np.argmax(visible))  # 0 if none is
-    found = int(superpixels[first]) if visible.any() else 0
+    superpixel = int(superpixels[first]) if visible.any() else 0
     at = index[first]
-    if found and (steps > 1).any():
-        at = _pixel_of(image, found, at, steps)
-    return Hit(tuple(int(i) for i in at), found)
+    if superpixel and (steps > 1).any():
+        at = _pixel_of(image, superpixel, at, steps)
+    return Hit(tuple(int(i) for i in at), superpixel)
 
 
 def _values(image: Any, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -212,7 +212,7 @@ class Gestures:
         self.seeds.place(hit.index, hit.superpixel)
 
     def _free(self) -> bool:
-        """Whether a click is a gesture: no layer is being edited."""
+        """Return whether a click is a gesture: no layer is in an editing mode."""
         active = self.scene.viewer.layers.selection.active
         mode = getattr(active, "mode", "pan_zoom")
         return self.project.session is not None and str(mode) == "pan_zoom"

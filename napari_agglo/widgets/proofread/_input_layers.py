@@ -294,20 +294,20 @@ def lazy_layer(session: Session, key: str, path: str, placement: Placement) -> A
     None if the file cannot be read, or has other pixels.
     """
     try:
-        found = [level.data for level in open_levels(path)]
-        if not session.sources.matches(key, found[0]):
+        levels = [level.data for level in open_levels(path)]
+        if not session.sources.matches(key, levels[0]):
             return None
         if key == "gold" and session.errors.gold is not None:
-            found[0] = session.errors.gold  # the same object, whose overlaps may be known
+            levels[0] = session.errors.gold  # the same object, whose overlaps may be known
     except InvalidInput:
         return None
-    if len(found[0].shape) != len(placement.scale):
+    if len(levels[0].shape) != len(placement.scale):
         return None
     options: dict[str, Any] = {"name": session.sources[key].name, **placement.keywords()}
-    options |= lazy_data(found)
+    options |= lazy_data(levels)
     if key == "gold":
         return Labels(visible=False, opacity=0.5, **options)
-    limits = _limits(session, key, lazy_levels(found)[-1])
+    limits = _limits(session, key, lazy_levels(levels)[-1])
     if key == "image":
         return Image(rgb=False, contrast_limits=limits, **options)
     cues = [one for one in session.sources if one.startswith(_CUE)]

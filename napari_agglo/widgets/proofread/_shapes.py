@@ -114,12 +114,12 @@ class Shapes:
 
     def _wanted(self, graph: RegionGraph) -> dict[int, tuple[bytes, NDArray[np.int64]]]:
         """Return the key and the dense superpixels of each selected segment, by dense name."""
-        table, found = self.project.table(), {}
+        table, segments = self.project.table(), {}
         for name in dict.fromkeys((self.project.active, *self.project.selected)):
             members = np.flatnonzero(table == name)
             if name and len(members):
-                found[name] = _key(graph, members), members
-        return found
+                segments[name] = _key(graph, members), members
+        return segments
 
     def _update(self) -> None:
         """Draw the surfaces that are known; compute the others, then draw all."""

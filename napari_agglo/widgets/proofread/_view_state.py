@@ -127,7 +127,7 @@ def apply_order(viewer: Any, state: State, inputs: Mapping[str, Any]) -> None:
 def _placed(viewer: Any, state: State, inputs: Mapping[str, Any]) -> list[tuple[State, Any]]:
     """Return the saved layers that are in the viewer, in their order, each once."""
     entries = state.get("layers")
-    found: list[tuple[State, Any]] = []
+    placed: list[tuple[State, Any]] = []
     for entry in entries if isinstance(entries, list) else []:
         if not isinstance(entry, dict):
             continue
@@ -138,10 +138,10 @@ def _placed(viewer: Any, state: State, inputs: Mapping[str, Any]) -> list[tuple[
         else:
             layers = [one for one in viewer.layers if one.name == entry.get("name")]
         for layer in layers[:1]:
-            known = any(layer is one for _, one in found)
+            known = any(layer is one for _, one in placed)
             if layer is not None and not known and layer in viewer.layers:
-                found.append((entry, layer))
-    return found
+                placed.append((entry, layer))
+    return placed
 
 
 def _own_role(layer: Any, owns: Any) -> str | None:

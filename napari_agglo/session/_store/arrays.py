@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -32,6 +32,7 @@ from napari_agglo.graph import Layout, RegionGraph
 from napari_agglo.session._store.journal import Tail
 from napari_agglo.session._store.manifest import (
     ArrayNote,
+    DigestWhileFilled,
     GraphNote,
     digest_all,
     digest_array,
@@ -42,6 +43,7 @@ from napari_agglo.volumes import DenseLabels, are_on_disk, require_memory
 from napari_agglo.volumes import _atomic as files
 
 Arrays = Mapping[str, NDArray[Any]]
+Extent = tuple[Any, Any]  # the lowest and the highest value of an array
 STATISTICS = ("edges", "regions", "boundaries", "boxes")
 _TYPES = {"edges": "<i8", "regions": "<i8", "boundaries": "<i8", "boxes": "<i4", "cues": "|u1"}
 
@@ -78,13 +80,21 @@ def statistics_checksum(graph: GraphNote, notes: Mapping[str, ArrayNote]) -> str
     return digest_all([*sums, digest_bytes(json.dumps(plain, sort_keys=True).encode())])
 
 
-def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> RegionGraph:
-    """Return the graph that `packed` and `described` were made from; refuse damaged arrays."""
+def unpacked(
+    superpixels: DenseLabels,
+    graph: GraphNote,
+    arrays: Arrays,
+    extents: Mapping[str, Extent] | None = None,
+) -> RegionGraph:
+    """Return the graph that `packed` and `described` were made from; refuse damaged arrays.
+
+    The extents of values that were found while arrays were read need not be found again.
+    """
     layout = Layout(
         len(graph.spacing), len(graph.cue_names), graph.bins, graph.powers, graph.sources,
         tuple(graph.words.values()),
     )  # fmt: skip
-    _check(superpixels, layout, arrays)
+    _check(superpixels, layout, arrays, extents or {})
     cues = arrays.get("cues")
     if cues is not None:
         cues = cues.reshape(layout.n_planes, -1)
@@ -105,20 +115,30 @@ def unpacked(superpixels: DenseLabels, graph: GraphNote, arrays: Arrays) -> Regi
     )
 
 
-def labels_from(image: NDArray[Any], ids: NDArray[Any], dtype: str) -> DenseLabels:
-    """Return a label image on dense ids; refuse damaged arrays."""
+def labels_from(
+    image: NDArray[Any], ids: NDArray[Any], dtype: str, extent: Extent | None = None
+) -> DenseLabels:
+    """Return a label image on dense ids; refuse damaged arrays. `extent` is that of the image."""
     kind = np.dtype(dtype)
     _require(image.dtype == np.uint32, "superpixels", f"are {image.dtype}, not uint32")
     _require(ids.dtype == np.uint64 and ids.ndim == 1 and len(ids) > 0, "ids", "are not a list")
     _require(int(ids[0]) == 0 and bool((ids[1:] > ids[:-1]).all()), "ids", "do not ascend from 0")
     _require(int(ids[-1]) <= np.iinfo(kind).max, "ids", f"do not fit in {kind}")
-    _require(image.size == 0 or int(image.max()) < len(ids), "superpixels", "have unknown ids")
+    _, highest = extent or extent_of(image)
+    _require(highest < len(ids), "superpixels", "have unknown ids")
     image.flags.writeable = False
     ids.flags.writeable = False
     return DenseLabels(image, ids, kind)
 
 
-def _check(superpixels: DenseLabels, layout: Layout, arrays: Arrays) -> None:
+def extent_of(array: NDArray[Any]) -> Extent:
+    """Return the lowest and the highest value, 0 and 0 if there is none."""
+    return (array.min().item(), array.max().item()) if array.size else (0, 0)
+
+
+def _check(
+    superpixels: DenseLabels, layout: Layout, arrays: Arrays, extents: Mapping[str, Extent]
+) -> None:
     shape = superpixels.image.shape
     n = superpixels.n_labels
     m = len(arrays["edges"])
@@ -141,7 +161,7 @@ def _check(superpixels: DenseLabels, layout: Layout, arrays: Arrays) -> None:
     key = edges[:, 0] * (n + 1) + edges[:, 1]  # both below 2**32 / 2, or no image could hold them
     _require(bool((key[1:] > key[:-1]).all()), "edges", "are not in order")
     for name in ("regions", "boundaries"):
-        lowest = arrays[name].min() if arrays[name].size else 0
+        lowest, _ = extents.get(name) or extent_of(arrays[name])
         _require(lowest >= 0, name, "have negative sums")
     right_boxes = (boxes[:, 0] >= 0) & (boxes[:, 0] <= boxes[:, 1]) & (boxes[:, 1] <= shape)
     _require(bool(right_boxes.all()), "boxes", "reach out of the image")
@@ -218,17 +238,31 @@ def chunks_of(array: NDArray[Any]) -> tuple[int, ...]:
     return tuple(chunks)
 
 
+class Contents(NamedTuple):
+    """An array with what was found while it was read: its checksum and the extent of its values."""
+
+    array: NDArray[Any]
+    checksum: str
+    extent: Extent
+
+
 def read_array(folder: Path, name: str, note: ArrayNote) -> NDArray[Any]:
     """Read an array whose description and checksum are those of the manifest."""
+    return read_contents(folder, name, note).array
+
+
+def read_contents(folder: Path, name: str, note: ArrayNote) -> Contents:
+    """Read such an array, and the extent of its values in the same pass."""
     path = folder / name
     try:
         plain = json.loads((path / "zarr.json").read_bytes())
         _check_description(plain, note)
         stored = zarr.open_array(str(path), mode="r")
         require_memory(stored, name)
-        array = _read_rows(path, plain, note)
-        if array is None:
+        contents = _read_rows(path, plain, note)
+        if contents is None:
             array = np.array(stored[...], np.dtype(note.dtype), copy=None)
+            contents = Contents(array, digest_array(array), extent_of(array))
     except InvalidInput as error:
         raise SessionDamaged(
             f"{path} cannot be used: {error.problem}", argument="path", remedy=error.remedy
@@ -239,20 +273,21 @@ def read_array(folder: Path, name: str, note: ArrayNote) -> NDArray[Any]:
             argument="path",
             remedy=RECOVER,
         ) from error
-    if digest_array(array) != note.checksum:
+    if contents.checksum != note.checksum:
         raise SessionDamaged(
             f"{path} is damaged: its checksum is wrong",
             argument="path",
             remedy=RECOVER,
         )
-    return array
+    return contents
 
 
-def _read_rows(path: Path, plain: Any, note: ArrayNote) -> NDArray[Any] | None:
+def _read_rows(path: Path, plain: Any, note: ArrayNote) -> Contents | None:
     """Unpack chunks that are contiguous in the array, as written here, to their place.
 
     Return None for others. Zarr reads them in a third of the speed, by way of two copies. The
-    checksum of a chunk is not read: the caller checks that of the array.
+    checksum of a chunk is not read: the caller checks that of the array. A chunk is hashed, and its
+    extent found, by the thread that has unpacked it: memory is passed once.
     """
     shape, codecs = note.shape, [codec["name"] for codec in plain["codecs"]]
     chunk = plain["chunk_grid"]["configuration"]["chunk_shape"]
@@ -263,8 +298,10 @@ def _read_rows(path: Path, plain: Any, note: ArrayNote) -> NDArray[Any] | None:
     if tuple(chunk[axis + 1 :]) != rest:
         return None
     array = _in_small_pages(shape, np.dtype(note.dtype))
+    digest = DigestWhileFilled(array)
+    strides = array.strides
 
-    def read(place: tuple[tuple[int, ...], int]) -> None:
+    def read(place: tuple[tuple[int, ...], int]) -> Extent:
         before, first = place
         key = "/".join(["c", *map(str, [*before, first // rows, *[0] * len(rest)])])
         packed = memoryview((path / key).read_bytes())[:-4]  # without its checksum
@@ -274,11 +311,16 @@ def _read_rows(path: Path, plain: Any, note: ArrayNote) -> NDArray[Any] | None:
         blosc.decompress(packed, whole)
         if whole is not part:
             part[...] = whole[: len(part)]
+        extent = extent_of(part)
+        start = sum(k * stride for k, stride in zip((*before, first), strides, strict=False))
+        digest.filled(start, start + part.nbytes)
+        return extent
 
     starts = range(0, shape[axis], rows)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(read, product(np.ndindex(*shape[:axis]), starts)))
-    return array
+        extents = list(pool.map(read, product(np.ndindex(*shape[:axis]), starts)))
+    lowest, highest = zip(*extents, strict=True)
+    return Contents(array, digest.checksum(), (min(lowest), max(highest)))
 
 
 def _in_small_pages(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -23,6 +23,7 @@ from napari_agglo.session._store.arrays import (
     labels_from,
     packed,
     read_array,
+    read_contents,
     statistics_checksum,
     write_array,
     write_group,
@@ -129,10 +130,9 @@ def read_superpixels(
             raise SessionDamaged(
                 f"{folder} has neither its superpixels nor the path of their file", argument="path"
             )
-        image, ids = (
-            read_array(folder / ARRAYS, name, notes[name]) for name in ("superpixels", "ids")
-        )
-        labels = labels_from(image, ids, dtype)
+        image, _, extent = read_contents(folder / ARRAYS, "superpixels", notes["superpixels"])
+        ids = read_array(folder / ARRAYS, "ids", notes["ids"])
+        labels = labels_from(image, ids, dtype, extent)
         checksum = digest_all(notes[name].checksum for name in ("superpixels", "ids"))
         if Fingerprint(image.shape, labels.n_labels, checksum) != manifest.superpixels:
             raise SessionDamaged(

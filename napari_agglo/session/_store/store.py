@@ -25,8 +25,9 @@ from napari_agglo.session._store import policies
 from napari_agglo.session._store.arrays import (
     ARRAYS,
     STATISTICS,
+    Contents,
     Snapshot,
-    read_array,
+    read_contents,
     read_snapshot,
     unpacked,
     write_snapshot,
@@ -105,11 +106,12 @@ class Data:
             total = 1 + len(names)
             report(progress, "reading the session", 0, total)
             labels = self.superpixels
-            arrays = {}
+            arrays, extents = {}, {}
             for done, name in enumerate(names, 1):
                 report(progress, "reading the session", done, total)
-                arrays[name] = self._array(name)
-            self._graph = self._with_cues(unpacked(labels, self._manifest.graph, arrays))
+                arrays[name], _, extents[name] = self._contents(name)
+            graph = unpacked(labels, self._manifest.graph, arrays, extents)
+            self._graph = self._with_cues(graph)
             report(progress, "reading the session", total, total)
         return self._graph
 
@@ -208,11 +210,14 @@ class Data:
         return gold
 
     def _array(self, name: str) -> NDArray[Any]:
+        return self._contents(name).array
+
+    def _contents(self, name: str) -> Contents:
         if name not in self._manifest.arrays:
             raise SessionDamaged(
                 f"{self._folder} has no array {name!r}", argument="path", remedy=RECOVER
             )
-        return read_array(self._folder / ARRAYS, name, self._manifest.arrays[name])
+        return read_contents(self._folder / ARRAYS, name, self._manifest.arrays[name])
 
 
 class Store:

@@ -25,6 +25,7 @@ from napari_agglo.agglomeration._format_threshold import (
     below_first,
     is_before,
     plain_threshold,
+    plain_thresholds,
     threshold_phrase,
     threshold_text,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "merge_tree",
     "merge_pair",
     "plain_threshold",
+    "plain_thresholds",
     "policy_scoring",
     "remove_edge",
     "start_rescoring",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
+from napari_agglo.agglomeration._format_threshold import is_before, plain_thresholds
 from napari_agglo.errors import ConvertTo, InvalidInput, SetOption, is_number, is_whole
 from napari_agglo.volumes import DenseLabels, replacing
 
@@ -482,7 +483,7 @@ class MergeTree:
 
     def _check_range(self, threshold: float) -> None:
         """Refuse a finite threshold outside [0, 1] where every priority is inside."""
-        outside = np.isfinite(threshold) and not 0 <= threshold <= 1
+        outside = not is_before(threshold) and np.isfinite(threshold) and not 0 <= threshold <= 1
         if outside and self.n_merges and self.priorities.min() >= 0 and self.heights[-1] <= 1:
             count = float(threshold).is_integer() and 1 < threshold <= self.n_merges
             raise InvalidInput(
@@ -498,7 +499,8 @@ class MergeTree:
         Columns: merge (a number); winner, loser (regions by their smallest superpixel, as in
         `winners` and `losers`); kept, dropped (names of the two in a label image: that of the
         merged region, and the other); left, right, parent (nodes, the winner's first; a superpixel
-        is its dense id); priority; height.
+        is its dense id); priority; height. Both
+        are -inf for edits of a session before any merge.
 
         Parameters
         ----------
@@ -566,7 +568,7 @@ def merge_table(tree: MergeTree, heritage: Heritage) -> pd.DataFrame:
             "left": tree.children[:, 0],
             "right": tree.children[:, 1],
             "parent": np.arange(tree.n_merges) + tree.n_superpixels + 1,
-            "priority": tree.priorities,
-            "height": tree.heights,
+            "priority": plain_thresholds(tree.priorities),
+            "height": plain_thresholds(tree.heights),
         }
     )

@@ -111,11 +111,17 @@ def _volumes_of_run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return every option of the command with its value, also those left at their default."""
-    return {
+    settings = {
         name: [asdict(one) for one in value] if _are_records(value) else value
         for name, value in sorted(vars(arguments).items())
         if name not in _NOT_SETTINGS and not callable(value)
     }
+    threshold = settings.get("threshold")
+    if isinstance(threshold, float) and threshold < 0:
+        from napari_agglo.agglomeration import BEFORE, is_before
+
+        settings["threshold"] = BEFORE if is_before(threshold) else threshold
+    return settings
 
 
 def _are_records(value: object) -> bool:

@@ -291,9 +291,10 @@ def typed_threshold(threshold: float, following: float) -> str:
     >>> typed_threshold(-math.inf, 0.0)  # no threshold from 0 up stays below 0
     'none'
     """
+    from napari_agglo.agglomeration import is_before
     from napari_agglo.evaluate import shortest_threshold
 
-    if threshold == -math.inf:
+    if is_before(threshold):
         return "0.0" if following > 0 else "none"
     return repr(shortest_threshold(threshold, following))
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import MergeTree
+from napari_agglo.agglomeration import MergeTree, plain_thresholds
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._covering_by_merge import covering_path
 from napari_agglo.evaluate._metrics import check_weight, dense_gold, dense_golds
@@ -111,6 +111,55 @@ def best_together(curves: Mapping[Any, pd.DataFrame], quantity: str = "vi") -> C
     following = float(at[last[row + 1]]) if row + 1 < last.size else math.inf
     mean = float(np.mean([state_at(one, best)[quantity] for one in curves.values()]))
     return CommonBest(best, following, mean)
+
+
+def first_threshold(curves: Mapping[Any, pd.DataFrame]) -> float:
+    """Return the threshold of the first merge in any of some curves.
+
+    Parameters
+    ----------
+    curves : mapping of DataFrame
+        Results of `vi_curve`, by any key.
+
+    Returns
+    -------
+    float
+        The least threshold after that of the superpixels, inf if nothing merges; -inf if a curve
+        does not begin with the superpixels.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> first_threshold({"one": pd.DataFrame({"threshold": [-math.inf, 0.4, 0.6]})})
+    0.4
+    """
+    firsts = []
+    for curve in curves.values():
+        start, first = [*curve["threshold"].tolist()[:2], math.inf][:2]
+        firsts.append(first if start == -math.inf else -math.inf)
+    return float(min(firsts, default=-math.inf))
+
+
+def plain_curve(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return a curve for a file: the threshold of every state before any merge is -inf.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        A `vi_curve`, such as that of a session with edits before any merge.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> plain_curve(pd.DataFrame({"threshold": [-math.inf, -5e-324, 0.5]}))["threshold"].tolist()
+    [-inf, -inf, 0.5]
+    """
+    return curve.assign(threshold=plain_thresholds(curve["threshold"]))
 
 
 def shortest_threshold(low: float, high: float, decimals: int = 1) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration import MergeTree
+from napari_agglo.agglomeration import BEFORE, MergeTree, is_before, threshold_text
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
 from napari_agglo.evaluate import merge_curve
 from napari_agglo.movie._draw import compose, draw_panel
@@ -202,8 +202,8 @@ class Movie:
         return compose(pictures, captions, k / max(len(self) - 1, 1))
 
     def _details(self, name: str, merges: int, threshold: float) -> str:
-        words = [f"threshold {threshold:.3f}"] if np.isfinite(threshold) else ["superpixels"]
-        words.append(_count(self.trees[name].n_superpixels - merges))
+        tree = self.trees[name]
+        words = [_threshold_words(tree, merges, threshold), _count(tree.n_superpixels - merges)]
         if name in self.errors:
             words.append(f"VI {self.errors[name][merges]:.3f}")
         return "   ".join(words)
@@ -282,6 +282,21 @@ def movie(
         for name, tree in trees.items():
             errors[name] = merge_curve(tree, gold, progress=progress)["vi"].to_numpy(float)
     return Movie(trees, stills, [str(name) for name in panels], view, chosen, errors)
+
+
+def _threshold_words(tree: MergeTree, merges: int, threshold: float) -> str:
+    """Return a threshold with the digits that tell its state from the next.
+
+    It has three decimals or more, so that the text beside it stands still in most frames.
+    """
+    if merges == 0 or is_before(threshold):
+        return BEFORE
+    low = float(tree.heights[merges - 1])
+    above = int(np.searchsorted(tree.heights, low, side="right"))
+    high = float(tree.heights[above]) if above < tree.n_merges else np.inf
+    texts = (f"{threshold:.{digits}f}" for digits in range(3, 17))
+    tells = (text for text in texts if low <= float(text) < high)
+    return f"threshold {next(tells, threshold_text(threshold))}"
 
 
 def _sizes(tree: MergeTree) -> NDArray[np.int64]:

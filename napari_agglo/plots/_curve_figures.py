@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.evaluate import minimum, state_at, tangent_point
+from napari_agglo.agglomeration import threshold_phrase
+from napari_agglo.evaluate import first_threshold, minimum, state_at, tangent_point
 from napari_agglo.evaluate._vi_curve import check_curves
 from napari_agglo.plots._figure_style import (
     SMALL,
@@ -209,7 +210,7 @@ def plot_vi_by_threshold(
         avoid += [star, circle]
     axes.axvline(threshold, color=colours.muted, lw=0.8, ls=":", zorder=0)
     axes.set(xlim=(low, high), ylim=(0, top), xlabel="threshold", ylabel="VI (bits)")
-    plain(axes, key=f"★ least    ● at {threshold:g}")
+    plain(axes, key=f"★ least    ● {threshold_phrase(threshold, first_threshold(curves))}")
     label_lines(axes, named, avoid)
     return axes
 
@@ -304,7 +305,7 @@ def plot_split_vi(
         _mark(axes, star, "*", 13, colour, "least")
         named.append(Named(name, x, y, text))
         avoid += [_within(star, limit), _within(half, limit)]
-    key = f"★ least    ● at {threshold:g}"
+    key = f"★ least    ● {threshold_phrase(threshold, first_threshold(curves))}"
     if weight is not None:
         key += f"    ◆ touched by slope −{weight:g}"
     if best is not None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from napari_agglo.agglomeration import threshold_phrase
+from napari_agglo.evaluate import first_threshold
 from napari_agglo.plots import (
     DARK,
     LIGHT,
@@ -214,7 +216,8 @@ def map_figure(finding: Finding, several: bool) -> str:
     """Return the error map of one finding."""
     image = f"image {finding.image}, " if several else ""
     plane = f"plane {', '.join(map(str, finding.plane))}, " if finding.plane else ""
-    caption = f"{image}{plane}at {finding.threshold:g}: VI {finding.scores['vi']:.3f} bits"
+    phrase = threshold_phrase(finding.threshold, first_threshold({"": finding.curve}))
+    caption = f"{image}{plane}{phrase}: VI {finding.scores['vi']:.3f} bits"
     return (
         f"<figure><figcaption><b>{escape(finding.policy)}</b>{escape(caption)}</figcaption>"
         f"{finding.error_map}</figure>"

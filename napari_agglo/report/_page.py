@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from napari_agglo._progress import ProgressCallback, report
+from napari_agglo.agglomeration import plain_threshold, threshold_phrase, threshold_text
 from napari_agglo.errors import InvalidInput
-from napari_agglo.evaluate import mean_curve, minimum, over_set, state_at
+from napari_agglo.evaluate import (
+    first_threshold,
+    mean_curve,
+    minimum,
+    over_set,
+    shortest_threshold,
+    state_at,
+)
 from napari_agglo.plots import LIGHT
 from napari_agglo.report._examine import clean_record, summed, trained
 from napari_agglo.report._figures import Figures, colour_variables, error_figure, map_figure
@@ -109,8 +117,10 @@ def summary_table(rows: Sequence[Row]) -> str:
 
 
 def _shown(column: Column, value: float) -> str:
+    if column.key == "threshold_min":
+        return threshold_text(value)
     if not math.isfinite(value):
-        return "none" if column.key == "threshold_min" else "–"
+        return "–"
     return f"{value:.{column.digits}f}"
 
 
@@ -162,8 +172,9 @@ def summary_rows(page: Page) -> list[Row]:
             if c.key in findings[0].scores
         }
         values["vi_min"] = [minimum(f.curve)["vi"] for f in findings]
-        together = over_set({f.image: f.curve for f in findings})
-        values["threshold_min"] = [together.threshold]
+        curves = {f.image: f.curve for f in findings}
+        together = over_set(curves)
+        values["threshold_min"] = [_shortest(together.threshold, curves)]
         if len(findings) > 1:
             values["vi_ods"] = [together.ods]
         curve = summed([f.boundaries for f in findings])
@@ -172,6 +183,14 @@ def summary_rows(page: Page) -> list[Row]:
         colour = f"var({names[LIGHT.line(k)[0]]})"
         rows.append(Row(name, values, colour, training=name not in page.fair))
     return rows + _references(page)
+
+
+def _shortest(threshold: float, curves: Mapping[str, pd.DataFrame]) -> float:
+    """Return a threshold of curves with as few digits as tell its state from the next."""
+    if not math.isfinite(plain_threshold(threshold)):
+        return -math.inf
+    every = np.concatenate([curve["threshold"] for curve in curves.values()])
+    return shortest_threshold(threshold, float(every[every > threshold].min(initial=math.inf)))
 
 
 def _references(page: Page) -> list[Row]:
@@ -215,6 +234,8 @@ class Page:
             self.by_policy.setdefault(one.policy, []).append(one)
         self.images = list(dict.fromkeys(one.image for one in findings))
         self.threshold = findings[0].threshold
+        first = min(first_threshold({"": one.curve}) for one in findings)
+        self.phrase = threshold_phrase(self.threshold, first)
         self.best = [best[image] for image in self.images if image in best]
         self.vi = {
             name: float(np.mean([one.scores["vi"] for one in findings]))
@@ -272,11 +293,11 @@ class Page:
         subject = f"{n} images" if n > 1 else f"{self.images[0]}, {size}"
         least, merge, split = (float(np.mean([f.scores[k] for f in findings])) for k in _ERRORS)
         if least == 0:
-            text = f"<b>{escape(self.leader)}</b> has no error at {self.threshold:g}."
+            text = f"<b>{escape(self.leader)}</b> has no error {self.phrase}."
         else:
             among = f", the least of {len(self.fair)} policies" if len(self.fair) > 1 else ""
             text = (
-                f"<b>{escape(self.leader)}</b> at {self.threshold:g}: VI {least:.3f} bits{among} "
+                f"<b>{escape(self.leader)}</b> {self.phrase}: VI {least:.3f} bits{among} "
                 f"({merge:.3f} false merges, {split:.3f} false splits)."
             )
         text += self._each_at_its_best() + self._own_data()
@@ -311,9 +332,8 @@ class Page:
 
     def summary(self) -> str:
         rows = summary_rows(self)
-        note = (
-            f"At threshold {self.threshold:g}, unless another is named. ↓ less, ↑ more is better."
-        )
+        at = self.phrase.replace("at ", "at threshold ")
+        note = f"{at.capitalize()}, unless another is named. ↓ less, ↑ more is better."
         if self.several:
             note += f" Means over {len(self.images)} images ± standard error."
         present = {key for row in rows for key in row.values}

@@ -42,6 +42,11 @@ class Ticks:
         self._heights = np.asarray(heights, float)
 
     @property
+    def first(self) -> float:
+        """The height of the first merge; inf without merges."""
+        return float(self._heights[0]) if self.last else math.inf
+
+    @property
     def last(self) -> int:
         """The number of all merges."""
         return len(self._heights)

@@ -213,3 +213,69 @@ def test_superpixels_that_moved_are_said_again(run, refused, files, graph, monke
     assert "--superpixels FILE" in refused("segment", "far.agglo", "-o", "l.tif")
     assert run("segment", "far.agglo", "--superpixels", "moved.tif", "-o", "l.tif")[0] == 0
     assert len(np.unique(tifffile.imread("l.tif"))) > 1
+
+
+@pytest.fixture
+def before_any(files):
+    """Make a session whose first merge is at 0, with an edit before any merge."""
+    labels = np.arange(1, 7)[None].repeat(4, 0)
+    gold = np.repeat([[1, 1, 1, 2, 2, 2]], 4, 0)
+    graph = agglo.region_graph(labels, np.where(labels > 3, 0.5, 0.0))
+    with agglo.Session.create("zero.agglo", graph, gold=gold) as session:
+        assert session.history.unedited_tree.heights[0] == 0, "test invalid"
+        session.threshold = -5e-324  # as the left end of the slider, where the first merge is at 0
+        session.merge(3, 4)
+
+
+def strict_json(text):
+    """Read JSON; refuse NaN and infinities, which JSON does not have."""
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_before_any_merge_has_no_number_in_words_or_files(run, before_any):
+    before = "before any merge"
+    status, out, _ = run("segment", "zero.agglo", "-o", "l.tif", "--tree", "t.csv")
+    assert status == 0
+    assert out.rstrip().endswith(before)
+    assert strict_json(Path("l.tif.json").read_text())["settings"]["threshold"] == before
+    assert pd.read_csv("t.csv")["height"].tolist()[:2] == [-np.inf, 0]
+    out = run("segment", "zero.agglo", "-o", "l2.tif", "--json")[1]
+    assert strict_json(out)["threshold"] is None
+    status, out, err = run("report", "zero.agglo", "--no-boundaries", "-o", "page")
+    assert status == 0, err
+    html = Path("page/report.html").read_text(encoding="utf-8")
+    assert len(re.findall(before, html)) >= 3
+    assert before.capitalize() in html
+    assert pd.read_csv("page/curves.csv")["threshold"].iloc[0] == -np.inf
+    status, curve, _ = run("curve", "zero.agglo", "--json", "-o", "c.csv")
+    assert status == 0
+    assert strict_json(curve)["curve"][1]["threshold"] is None
+    status, text, _ = run("curve", "zero.agglo")
+    films = ("movie", "zero.agglo", "--frames", 3, "--size", 64, "-o", "frames")
+    assert run(*films)[0] == 0
+    written = [*Path().glob("*.json"), *Path().rglob("*.csv"), Path("page/report.html")]
+    assert len(written) >= 6
+    for said in (out, curve, text, *(path.read_text(encoding="utf-8") for path in written)):
+        assert "e-324" not in said
+        assert "-0.000" not in said
+
+
+def test_0_is_before_any_merge_where_the_first_is_above(run, edited):
+    """As the left end of the slider is there."""
+    words = ("segment", "cells.agglo", "-o", "l.tif", "--threshold", 0, "--tree", "t.csv")
+    status, out, _ = run(*words)
+    assert status == 0
+    assert out.rstrip().endswith("before any merge")
+    assert json.loads(Path("l.tif.json").read_text())["settings"]["threshold"] == 0
+    files = ("--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif", *GOLD)
+    words = ("report", *files, "--no-boundaries", "-o", "page", "--threshold")
+    for threshold, expected in ((0, True), (0.1, False)):
+        assert run(*words, threshold)[0] == 0
+        page = Path("page/report.html").read_text(encoding="utf-8")
+        assert ("Before any merge" in page) == expected
+        assert ("at 0.1" in page) != expected
+        shutil.rmtree("page")

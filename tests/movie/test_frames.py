@@ -151,9 +151,24 @@ def test_frames_say_vi_and_numbers(drawn):
     film = movie(trees, image=image, gold=gold, frames=5, size=48)
     k = film.steps.merges[2, 0]
     vi = sum(agglo.split_vi(trees["mean"].segment(merges=int(k)), gold))
-    message = film._details("mean", int(k), 0.25)
-    assert message == f"threshold 0.250   {40 - k} segments   VI {vi:.3f}"
-    assert film._details("mean", 39, -np.inf).startswith("superpixels   1 segment   VI")
+    height = float(film.steps.thresholds[2, 0])
+    words = film._details("mean", int(k), height).split("   ")
+    assert words[1:] == [f"{40 - k} segments", f"VI {vi:.3f}"]
+    name, typed = words[0].split()
+    assert (name, len(typed) >= 5) == ("threshold", True)
+    assert trees["mean"].n_merges_at(float(typed)) == trees["mean"].n_merges_at(height)
+    assert film._details("mean", 0, -np.inf).startswith("before any merge   40 segments   VI")
+
+
+def test_thresholds_of_frames_have_the_digits_that_tell_states_apart():
+    superpixels = np.repeat(np.arange(1, 5)[None], 4, axis=0)
+    edges, weights = [(1, 2), (2, 3), (3, 4)], [0.0, 0.25, 0.25004]
+    graph = agglo.RegionGraph.from_edges(edges, weights, superpixels=superpixels)
+    film = movie({"given": agglo.agglomerate(graph)}, frames=4, size=48)
+    states = zip(film.steps.merges[:, 0], film.steps.thresholds[:, 0], strict=True)
+    shown = [film._details("given", int(m), float(t)).split("   ")[0] for m, t in states]
+    assert shown == ["before any merge", "threshold 0.000", "threshold 0.250", "threshold 0.25004"]
+    assert film._details("given", 0, -5e-324).startswith("before any merge")
 
 
 def test_a_plane_of_a_volume_in_proportion():

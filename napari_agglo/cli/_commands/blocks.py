@@ -421,6 +421,7 @@ class _client:
 def run_session(arguments: argparse.Namespace, console: Console) -> None:
     """Make a session that refers to the volumes of a run, and print its segments."""
     from napari_agglo import blocks
+    from napari_agglo.agglomeration import plain_threshold, threshold_phrase
 
     result = blocks.open(arguments.folder)
     with (
@@ -431,12 +432,14 @@ def run_session(arguments: argparse.Namespace, console: Console) -> None:
     ):
         data: dict[str, Any] = {
             "session": str(session.path),
-            "threshold": session.threshold,
+            "threshold": plain_threshold(session.threshold),
             "segments": len(session.segments),
             "superpixels": session.graph.n_regions,
         }
     console.result(
-        f"{arguments.session}: {count(data['segments'], 'segment')} at {data['threshold']:g}", data
+        f"{arguments.session}: {count(data['segments'], 'segment')} "
+        f"{threshold_phrase(data['threshold'])}",
+        data,
     )
 
 

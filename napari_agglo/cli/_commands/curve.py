@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     """Print the curve, or a table of many."""
-    from napari_agglo.evaluate import minimum, state_at
+    from napari_agglo.evaluate import minimum, plain_curve, state_at
 
     files = input_files(arguments, "--gold")
     policies = check_policies(arguments, files)
@@ -94,7 +94,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.result(
         f"{_text(curve, named, arguments.threshold)}\n\n"
         f"{voxels} annotated voxels compared; errors in bits{after}",
-        {"voxels": voxels, "training_data": own, **named, "curve": curve.to_dict("records")},
+        {
+            "voxels": voxels,
+            "training_data": own,
+            **named,
+            "curve": plain_curve(curve).to_dict("records"),
+        },
         asked_for=True,
     )
 
@@ -109,7 +114,7 @@ def _curve(
     """Return the curve, written if wanted, and the voxels compared, of the gold that has most."""
     import numpy as np
 
-    from napari_agglo.evaluate import vi_curve
+    from napari_agglo.evaluate import plain_curve, vi_curve
     from napari_agglo.volumes import replacing
 
     measures = _MEASURES * sum(name.partition("[")[0] == "gold" for name in files)
@@ -121,7 +126,7 @@ def _curve(
     if output:
         Path(output).parent.mkdir(exist_ok=True)
         with replacing(Path(output)) as temporary:
-            curve.to_csv(temporary, index=False)
+            plain_curve(curve).to_csv(temporary, index=False)
     return curve, max(int(np.count_nonzero(gold)) for gold in golds)
 
 
@@ -204,12 +209,13 @@ def _name(arguments: argparse.Namespace) -> str:
 
 
 def _text(curve: pd.DataFrame, named: dict[str, dict[str, float]], cut: float) -> str:
-    from napari_agglo.evaluate import state_at
+    from napari_agglo.agglomeration import threshold_text
+    from napari_agglo.evaluate import first_threshold, state_at
 
     rows = [("", f"{tenth / 10:.1f}", state_at(curve, tenth / 10)) for tenth in range(11)]
     rows.insert(0, ("superpixels", "", named["superpixels"]))
     rows.append(("best", best_threshold(curve), named["best"]))
-    rows.append(("asked", repr(cut), named["at_threshold"]))
+    rows.append(("asked", threshold_text(cut, first_threshold({"": curve})), named["at_threshold"]))
     return table(
         ["", "threshold", *_COLUMNS],
         [[name, typed, *(row[c] for c in _COLUMNS)] for name, typed, row in rows],

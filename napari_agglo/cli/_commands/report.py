@@ -215,12 +215,13 @@ def _settings(
     from importlib.metadata import version
 
     from napari_agglo._version import __version__
+    from napari_agglo.agglomeration import threshold_text
 
     settings: dict[str, object] = {
         console.option(name).lstrip("-"): file for name, file in files.items()
     }
     settings["policies"] = ", ".join(policies.values())
-    settings["threshold"] = arguments.threshold
+    settings["threshold"] = threshold_text(arguments.threshold)
     settings |= {
         name: value
         for name, value in {
@@ -252,6 +253,7 @@ def _write_files(
     """Write the page and the tables that it was made from."""
     import pandas as pd
 
+    from napari_agglo.evaluate import plain_curve
     from napari_agglo.report import html_report
 
     page = html_report(
@@ -267,7 +269,9 @@ def _write_files(
     names = [{"image": f.image, "policy": f.policy} for f in findings.of_policies]
     summary = [n | scores_of(f) for n, f in zip(names, findings.of_policies, strict=True)]
     pd.DataFrame(summary).to_csv(folder / "summary.csv", index=False)
-    curves = [f.curve.assign(**n) for n, f in zip(names, findings.of_policies, strict=True)]
+    curves = [
+        plain_curve(f.curve).assign(**n) for n, f in zip(names, findings.of_policies, strict=True)
+    ]
     pd.concat(curves).to_csv(folder / "curves.csv", index=False)
     worst = [
         n
@@ -282,6 +286,7 @@ def _write_files(
 
 def scores_of(finding: Finding) -> dict[str, float | int]:
     """Return the errors of a finding, counts as whole numbers, and the least VI of its curve."""
+    from napari_agglo.agglomeration import plain_threshold
     from napari_agglo.evaluate import minimum
 
     least = minimum(finding.curve)
@@ -290,7 +295,7 @@ def scores_of(finding: Finding) -> dict[str, float | int]:
         **finding.scores,
         **{name: int(value) for name, value in counts.items()},
         "least_vi": float(least["vi"]),
-        "least_vi_threshold": float(least["threshold"]),
+        "least_vi_threshold": plain_threshold(float(least["threshold"])),
     }
 
 

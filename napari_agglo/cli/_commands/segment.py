@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -79,6 +80,8 @@ def _segment(
     output: str,
     tree_output: str | None,
 ) -> Result:
+    from napari_agglo.agglomeration import plain_threshold, threshold_phrase
+
     with open_source(arguments, console, files, policies, after=WRITE) as (source, progress):
         check_axes(output, source.ndim)
         tree: MergeTree | None = None
@@ -103,13 +106,15 @@ def _segment(
 
         _write_both(tree, write, output, tree_output)
     arguments.threshold = threshold  # the one that was used, for the record of provenance
+    first = float(tree.heights[0]) if tree is not None and tree.n_merges else -math.inf
+    phrase = threshold_phrase(threshold, first)
     before, after = count(n_superpixels, "superpixel"), count(n_segments, "segment")
-    return f"{output}: {before}, {after}{edited} at threshold {threshold!r}", {
+    return f"{output}: {before}, {after}{edited} {phrase}", {
         "output": output,
         "tree": tree_output,
         "superpixels": n_superpixels,
         "segments": n_segments,
-        "threshold": threshold,
+        "threshold": plain_threshold(threshold),
     }
 
 

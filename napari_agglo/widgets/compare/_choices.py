@@ -41,6 +41,11 @@ class Cut:
     tree: MergeTree
     curve: pd.DataFrame | None = None
 
+    @property
+    def first(self) -> float:
+        """The threshold of the first merge; inf without merges."""
+        return float(self.tree.heights[0]) if self.tree.n_merges else np.inf
+
     def at_segments(self, n: int) -> float:
         """Return the threshold of `n` segments, or of the nearest possible number."""
         merges = int(np.clip(self.tree.n_superpixels - n, 0, self.tree.n_merges))

@@ -72,7 +72,7 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
         vi = panel.vi()
         texts = (
             panel.name,
-            "" if panel.cut is None else threshold_text(panel.threshold),
+            "" if panel.cut is None else threshold_text(panel.threshold, panel.cut.first),
             f"{panel.n_segments:,}",
             "" if vi is None else f"{vi:.3f}{' *' * is_own(panel)}",
         )

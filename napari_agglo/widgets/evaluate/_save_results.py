@@ -15,6 +15,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import AggloError
+from napari_agglo.evaluate import plain_curve
 from napari_agglo.policy import policy_record
 from napari_agglo.report import examine, html_report
 from napari_agglo.volumes import replacing
@@ -108,7 +109,7 @@ class Export(QPushButton):
 
     def write_curve(self, path: str) -> None:
         """Write the errors at every threshold."""
-        self._edited.ask_curve(lambda curve: _write_csv(curve, path, self._which()))
+        self._edited.ask_curve(lambda curve: _write_csv(plain_curve(curve), path, self._which()))
 
     def write_report(self, path: Path | str, **options: Any) -> None:
         """Write the HTML report in a worker.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from napari.utils.notifications import show_info
@@ -218,9 +219,11 @@ class EvaluateWidget(StepWidget):
         merge, split = errors
         least = minimum(self.project.curve)["vi"]
         edited = self.curves.edits.exists
+        ticks = self.project.ticks
+        first = -math.inf if ticks is None else ticks.first
         text = (
             f"<b>VI {merge + split:.3f}</b> = {merge:.3f} false merge + {split:.3f} false split "
-            f"{threshold_phrase(self.project.threshold)}. "
+            f"{threshold_phrase(self.project.threshold, first)}. "
             f"Least by threshold{_BEFORE if edited else ''}: {least:.3f}."
         )
         if self.project.built is not None and self.project.built.training:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -84,10 +85,11 @@ class ThresholdBox(QDoubleSpinBox):
 
     def textFromValue(self, value: float) -> str:
         """Return the text of a number; the box itself knows no number between 0 and below 0."""
-        shown = self._project.threshold
+        shown, ticks = self._project.threshold, self._project.ticks
         if is_before(shown) and value == 0:
             return BEFORE
-        text = threshold_text(round(value, _DIGITS) + 0.0)
+        first = -math.inf if ticks is None else ticks.first
+        text = threshold_text(round(value, _DIGITS) + 0.0, first)
         return text.replace(".", self.locale().decimalPoint())
 
 

@@ -57,13 +57,23 @@ class Curve:
             return 0.0
         return below_first(float(self.threshold[row + 1]))
 
-    def _words(self, row: int) -> str:
-        """Return the threshold of a row with the digits that tell it from the next row."""
+    @property
+    def first(self) -> float:
+        """The threshold of the first merge; -inf if the curve begins after it."""
+        start, first = [*self.threshold[:2].tolist(), np.inf][:2]
+        return first if start == -np.inf else -np.inf
+
+    def shortest(self, row: int) -> float:
+        """Return the threshold of a row with the digits that tell it from the next, or -inf."""
         at = float(self.threshold[row])
         if is_before(at):
-            return BEFORE
+            return -np.inf
         after = float(self.threshold[row + 1]) if row + 1 < len(self.threshold) else np.inf
-        return f"threshold {threshold_text(shortest_threshold(at, after))}"
+        return shortest_threshold(at, after)
+
+    def _words(self, row: int) -> str:
+        at = self.shortest(row)
+        return BEFORE if is_before(at) else f"threshold {threshold_text(at)}"
 
     @property
     def least(self) -> int:

@@ -11,6 +11,7 @@ import pyqtgraph as pg
 from qtpy.QtCore import QPointF, Signal
 from qtpy.QtGui import QFont
 
+from napari_agglo.agglomeration import threshold_text
 from napari_agglo.plots import Colours, shown
 from napari_agglo.plots._curve_figures import focus
 from napari_agglo.widgets.plots._drawn_curve import Curve, DrawnCurve, distance, thin
@@ -276,8 +277,9 @@ class SplitVIPlot(Plot):
         for name, drawn in self._curves.items():
             colour, text, dashes = self._style(drawn)
             sign = {"-": "━", "--": "╍", ":": "┅", "-.": "┉"}[dashes]
-            at = "" if drawn.threshold is None else f" ● {drawn.threshold:.3f}"
-            entries.append(swatch(colour, sign, shown(name, 20) + at, text))
+            at = drawn.threshold
+            point = "" if at is None else f" ● {threshold_text(at, drawn.curve.first)}"
+            entries.append(swatch(colour, sign, shown(name, 20) + point, text))
         muted = self.colours.muted
         entries.append(swatch(muted, "★", "least VI", muted))
         entries.append("" if self._best is None else swatch(muted, "✚", "best possible", muted))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, Qt, Signal
 from qtpy.QtGui import QAction
 
+from napari_agglo.agglomeration import threshold_phrase, threshold_text
 from napari_agglo.plots._curve_figures import focus, rounded_up, steps
 from napari_agglo.widgets.plots._drawn_curve import MOST, Curve, thin
 from napari_agglo.widgets.plots._plot import Canvas, Plot
@@ -181,14 +182,15 @@ class ThresholdPlot(Plot):
         if self._curve is None:
             return
         c = self.colours
-        least = self._curve.threshold_of(self._curve.least)
-        now = "" if self._threshold is None else f"{self._threshold:.3f}"
+        curve, at = self._curve, self._threshold
+        least = threshold_phrase(curve.shortest(curve.least))
+        now = "" if at is None else threshold_text(at, curve.first)
         self.key.setText(
             key(
                 swatch(c.ink, "━", "VI", c.ink),
                 swatch(c.merge, "━", "false merge", c.text[4]),
                 swatch(c.split, "━", "false split", c.text[0]),
-                swatch(c.ink, "★", f"at {least:.3f}", c.muted),
+                swatch(c.ink, "★", least, c.muted),
                 swatch(c.series[0], "┃", now, c.text[0]) if now else "",
             )
         )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from napari_agglo.agglomeration import BEFORE
 from napari_agglo.evaluate import shortest_threshold
 from napari_agglo.widgets._slider_scale import Ticks, knee
+from napari_agglo.widgets.hierarchy._threshold import ThresholdBox
 
 heights = st.lists(st.sampled_from([-0.5, 0.0, 0.1, 0.25, 0.3, 0.300001, 0.9, 2.0]), max_size=12)
 
@@ -104,3 +108,17 @@ def test_the_knee_lies_before_the_steep_part():
     assert 90 <= knee(heights) <= 96
     assert knee(np.zeros(5)) == 5
     assert knee(np.zeros(0)) == 0
+
+
+@pytest.mark.parametrize("first", [-0.25, 0.0, 0.2])
+def test_the_left_end_of_the_slider_has_words(qtbot, first):
+    ticks = Ticks(np.array([first, 0.5]))
+    project = SimpleNamespace(threshold=ticks.threshold(0), ticks=ticks)
+    box = ThresholdBox(project)
+    qtbot.addWidget(box)
+    box.setRange(*ticks.span)
+    box.setValue(project.threshold)
+    assert box.text() == BEFORE
+    project.threshold = 0.3
+    box.setValue(0.3)
+    assert float(box.text().replace(box.locale().decimalPoint(), ".")) == 0.3

@@ -266,3 +266,37 @@ def test_a_curve_of_one_state(line, split, dragged):
     assert dragged[-1:] in ([], [0.5], [0.0])
     line.set_curve(None)
     assert line.empty
+
+
+def words(plot):
+    """Return the key of a plot with breaking spaces."""
+    return plot.key.text().replace("&nbsp;", " ")
+
+
+def test_keys_have_the_digits_of_a_threshold_or_words(shown):
+    plot, split = ThresholdPlot(), SplitVIPlot()
+    zero = MEAN.assign(threshold=[-math.inf, 0.0, *np.linspace(0.25, 0.2501, len(MEAN) - 2)])
+    plot.set_curve(zero)
+    split.set_curve("mean", zero)
+    for one in (plot, split):
+        shown(one)
+    for threshold, text in ((-5e-324, "before any merge"), (0.25004, "0.25004"), (0.0, "0")):
+        plot.set_threshold(threshold)
+        split.set_point("mean", threshold)
+        for key in (words(plot), words(split)):
+            assert f"{text}<" in key, key
+            assert "0.000" not in key
+    above = MEAN.assign(threshold=[-math.inf, *np.linspace(0.2, 0.9, len(MEAN) - 1)])
+    plot.set_curve(above)
+    plot.set_threshold(0.0)
+    assert "before any merge" in words(plot)
+    plot.set_threshold(0.1)
+    assert "before any merge" not in words(plot)
+
+
+def test_the_least_vi_may_be_before_any_merge(shown):
+    plot = ThresholdPlot()
+    rising = MEAN.assign(threshold=[-math.inf, *np.linspace(0, 1, len(MEAN) - 1)])
+    plot.set_curve(rising.assign(vi=np.arange(len(MEAN)) + 1.0))
+    shown(plot)
+    assert "before any merge" in words(plot)

@@ -26,19 +26,17 @@ EXAMPLE = "napari-agglo export cells.agglo regions -o regions.csv"
 
 
 class _ListKinds(argparse.Action):
-    """Print the registry of export kinds, and stop."""
+    """Ask for the list of kinds, which needs no other argument."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(nargs=0, **options)
+        super().__init__(nargs=0, default=False, **options)
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from napari_agglo.session import export_kinds
-
-        for kind in export_kinds():
-            print(f"{kind.name:12} {kind.label} ({' '.join(kind.suffixes) or 'a folder'})")
-            for option in kind.options:
-                print(f"{'':12} --option {option.name}=...  {option.help}")
-        parser.exit()
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: Any
+    ) -> None:
+        setattr(namespace, self.dest, True)
+        for action in parser._actions:
+            action.required = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,10 +52,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _list_kinds(console: Console) -> None:
+    """Print the registry of export kinds."""
+    from napari_agglo.session import export_kinds
+
+    lines, data = [], []
+    for kind in export_kinds():
+        lines.append(f"{kind.name:12} {kind.label} ({' '.join(kind.suffixes) or 'a folder'})")
+        lines += [f"{'':12} --option {one.name}=...  {one.help}" for one in kind.options]
+        data.append(
+            {
+                "name": kind.name,
+                "label": kind.label,
+                "suffixes": list(kind.suffixes),  # none: a folder is written
+                "in_3d": kind.in_3d,
+                "options": [{"name": one.name, "help": one.help} for one in kind.options],
+            }
+        )
+    console.result("\n".join(lines), {"kinds": data}, asked_for=True)
+
+
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    """Open the session, and write the export."""
+    """Open the session, and write the export; or list the kinds."""
     from napari_agglo.session._exports import exports
 
+    if arguments.kinds:
+        _list_kinds(console)
+        arguments.parser.exit()  # nothing is written, so there is no record
     kind = exports[arguments.kind]
     options = parse_options(kind, arguments.option)
     refuse_clash(console, {"-o": arguments.output}, {"session": arguments.session})

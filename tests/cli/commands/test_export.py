@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,12 +41,31 @@ def session(files, session_once):
     return labels
 
 
-def test_kinds_are_listed(run, files):
-    status, text, _ = run("export", "--kinds")
+@pytest.mark.parametrize("command", [["export"], ["session", "export"]])
+def test_kinds_are_listed(run, files, command):
+    status, text, _ = run(*command, "--kinds")
     assert status == 0
     for kind in export_kinds():
         assert kind.name in text
         assert all(f"--option {option.name}=" in text for option in kind.options)
+    for words in (["--kinds", "--json"], ["--json", "--kinds"], ["a.agglo", "--kinds", "--json"]):
+        status, listed, _ = run(*command, *words)
+        assert status == 0
+        found = {kind.pop("name"): kind for kind in json.loads(listed)["kinds"]}
+        assert list(found) == [kind.name for kind in export_kinds()]
+        for kind in export_kinds():
+            one = found[kind.name]
+            assert (one["label"], tuple(one["suffixes"])) == (kind.label, kind.suffixes)
+            assert one["in_3d"] == kind.in_3d
+            names = [option.name for option in kind.options]
+            assert [option["name"] for option in one["options"]] == names
+
+
+def test_a_list_of_kinds_writes_nothing(run, refused, session):
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    assert run("export", "cells.agglo", "labels", "-o", "gold.tif", "--kinds")[0] == 0
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+    assert all(name in refused("export", "cells.agglo") for name in ("KIND", "-o"))
 
 
 def test_every_kind_is_written(run, session, tmp_path):

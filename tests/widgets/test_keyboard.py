@@ -221,7 +221,7 @@ def check_tabs(dock: Dock, first: QWidget, name: str) -> None:
 
 
 def test_every_key_is_in_the_table_of_the_page() -> None:
-    page = Path(__file__).parents[2] / "docs" / "plugin.md"
+    page = Path(__file__).parents[2] / "docs" / "keys.md"
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
     named = {key for cell in rows for key in re.findall(r"`([^`]+)`", cell)}
     keys = {key.replace("Control", "Ctrl").replace("-", " + ") for key in KEY_OF.values()}

@@ -22,7 +22,7 @@ KEYS = {
     "redo": (Qt.Key.Key_Z, "ctrl shift"),
     ",": (Qt.Key.Key_Comma, ""),
     ".": (Qt.Key.Key_Period, ""),
-    **{letter: (getattr(Qt.Key, f"Key_{letter}"), "") for letter in "GHKUWAD"},
+    **{letter: (getattr(Qt.Key, f"Key_{letter}"), "") for letter in "GHKUWADF"},
 }
 
 

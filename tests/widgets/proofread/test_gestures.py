@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
@@ -88,6 +91,26 @@ def test_clicks_activate_merge_and_lock(hands, notices, qtbot):
     hands.click(a)
     hands.press("H")
     assert not hands.project.session.segments.is_locked(hands.id_at(a))
+
+
+def test_another_key_as_the_page_of_keys_says(hands, notices):
+    page = Path(__file__).parents[3] / "docs" / "keys.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    names = {}
+    exec(code, names)
+    a, _ = pair(hands)
+    locked = hands.project.session.segments.is_locked
+    hands.click(a)
+    hands.press("F")
+    assert not locked(hands.id_at(a)), "test invalid"
+    names["add_key"](hands.viewer, "F", "H")
+    hands.press("F")
+    assert locked(hands.id_at(a))
+    hands.press("H")
+    assert not locked(hands.id_at(a))
+    hands.project.close_session()
+    hands.press("F")
+    assert notices == []
 
 
 @pytest.mark.slow

@@ -161,6 +161,7 @@ class Scene:
         project.threshold_changed.connect(self._on_change)
         project.edited.connect(self._on_change)
         project.selection_changed.connect(self.mark)
+        project.worker.message.connect(self._show_status)
         project.closing.connect(self._close)
         viewer.dims.events.ndisplay.connect(self._on_ndisplay)
         draw_in_own_window(viewer)
@@ -527,6 +528,9 @@ class Scene:
         for layer in self._present():
             self.viewer.layers.remove(layer)
         self._layers = {role: one for role, one in self._layers.items() if role == PAIR}
+
+    def _show_status(self, message: str) -> None:
+        self.viewer.status = message
 
     def _close(self) -> None:
         self._idle.cancel()

@@ -278,3 +278,9 @@ def test_closing_the_session_leaves_the_tree(viewer, shown, dataset, tmp_path):
     np.testing.assert_array_equal(
         on_screen(layer), shown.tree.lut(shown.threshold)[dataset.graph().superpixels.image]
     )
+
+
+def test_messages_of_edits_are_in_the_status_bar(layers_only):
+    project, scene = project_of(layers_only), scene_of(layers_only)
+    project.worker.message.emit("Merged 2 into 1.")
+    assert scene.viewer.status == "Merged 2 into 1."

@@ -45,7 +45,6 @@ class Proofreader:
         self._timer = QTimer()
         self._timer.setInterval(_EVERY)
         self._timer.timeout.connect(self.save_view)
-        self.worker.message.connect(self._say)
         self.worker.doubted.connect(self._ask)
         self.project.hierarchy_changed.connect(self._follow)
         self.project.closing.connect(self._close)
@@ -79,9 +78,6 @@ class Proofreader:
             self._timer.start()
         else:
             self._timer.stop()
-
-    def _say(self, message: str) -> None:
-        self.scene.viewer.status = message
 
     def _ask(self, why: str, edit: Edit) -> None:
         ask("Merge anyway?", why, {"Merge anyway": lambda: self.worker.edit(edit)})

@@ -97,7 +97,7 @@ class ProofreadWidget(StepWidget):
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(action)
         link(self._show_mode, self.proofreader.mode.changed)
-        link(self._show_message, self.project.worker.message)
+        link(self.message.setText, self.project.worker.message)
         project, ndisplay = self.project, self.viewer.dims.events.ndisplay
         link(
             self._forget_message,
@@ -145,9 +145,6 @@ class ProofreadWidget(StepWidget):
             f"background: {mode.colour}; color: white; padding: 4px; border-radius: 3px; "
             "font-weight: bold;"
         )
-
-    def _show_message(self, text: str) -> None:
-        self.message.setText(text)
 
     def _forget_message(self) -> None:
         """Remove a message of before; that of an edit or click comes after its changes."""

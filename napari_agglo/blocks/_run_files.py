@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._block_grid import Grid, Slices
-from napari_agglo.blocks._face_cues import (
-    AFFINITY,
-    boundary_part,
-    cropped,
-    margin,
-    offsets_of_text,
-    part_of_channels,
-)
+from napari_agglo.blocks._face_cues import AFFINITY, offsets_of_text
 from napari_agglo.blocks._piece_runs import Runs, runs_of
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import (
@@ -51,6 +44,7 @@ from napari_agglo.volumes import (
     Contingency,
     DenseLabels,
     DiskCues,
+    DiskFaces,
     VoxelSize,
     add_tables,
     check_spacing,
@@ -59,6 +53,7 @@ from napari_agglo.volumes import (
     open_volume,
 )
 from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes._disk_faces import boundary_part, cropped, margin, part_of_channels
 from napari_agglo.volumes._on_disk import OnDisk
 
 Notes = dict[str, Any]
@@ -387,15 +382,26 @@ class Job:
             return self.plan.cues[name].path
         return str(self.store(f"cue_{name}.ome.zarr"))
 
-    def lazy_cues(self) -> DiskCues | None:
-        """Return the cues as bytes, which are read box by box; None if there are affinities."""
+    def lazy_cues(self) -> DiskCues:
+        """Return the cues as bytes, which are read box by box."""
         plan = self.plan
-        if plan.affinities is not None:
-            return None
-        ranges = [self.range(name) or (0.0, 1.0) for name in plan.cue_names]
-        paths = [self.cue_path(name) for name in plan.cue_names]
+        names = (*plan.cues, *plan.predicted)
+        ranges = [self.range(name) or (0.0, 1.0) for name in names]
+        paths = [self.cue_path(name) for name in names]
         opened = [partial(_open_data, path) for path in paths]
-        return DiskCues(plan.cue_names, opened, ranges, plan.shape, paths)
+        return DiskCues(names, opened, ranges, plan.shape, paths, self._lazy_faces(len(names)))
+
+    def _lazy_faces(self, n_plain: int) -> DiskFaces | None:
+        """Return the planes of affinities; None without affinities."""
+        plan = self.plan
+        if plan.affinities is None:
+            return None
+        path, limits = plan.affinities.path, self.range(AFFINITY)
+        assert limits is not None  # which a plan has for affinities
+        return DiskFaces(
+            partial(_open_data, path), offsets_of_text(plan.offsets), limits, plan.shape,
+            plan.layout.n_planes - n_plain, path,
+        )  # fmt: skip
 
     def tree(self) -> MergeTree:
         """Return the merge tree."""

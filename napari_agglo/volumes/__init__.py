@@ -15,6 +15,7 @@ from napari_agglo.volumes._checks import (
 from napari_agglo.volumes._contingency import Contingency, add_tables, contingency
 from napari_agglo.volumes._cues import Cues, check_cues, cues_of_rows
 from napari_agglo.volumes._cues_on_disk import DiskCues, are_on_disk
+from napari_agglo.volumes._disk_faces import DiskFaces
 from napari_agglo.volumes._label_pyramid import (
     create_levels,
     downsample_labels,
@@ -95,6 +96,7 @@ __all__ = [
     "mapped_labels",
     "whole_image",
     "DiskCues",
+    "DiskFaces",
     "are_on_disk",
     "Affinities",
     "affinities",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
+from napari_agglo.volumes._disk_faces import DiskFaces
 from napari_agglo.volumes._value_range import Range, ValueFaults, quantise
 
 Box = tuple[slice, ...]
@@ -37,6 +38,8 @@ class DiskCues:
         The shape of the volume.
     paths : sequence of str, optional
         The files of the cues, for a session to refer to.
+    faces : DiskFaces, optional
+        Affinities, whose planes come after those of the cues.
     cutouts : callable, optional
         Return the bytes of all cues in a box, if they are kept elsewhere, as a session keeps those
         around superpixels that it divided.
@@ -58,27 +61,47 @@ class DiskCues:
         ranges: Sequence[Range],
         shape: tuple[int, ...],
         paths: Sequence[str] = (),
+        faces: DiskFaces | None = None,
         cutouts: Cutouts | None = None,
     ) -> None:
-        self.names, self.paths = tuple(names), tuple(paths)
-        self.shape = (len(self.names), *shape)
+        self.names, self.paths, self.faces = tuple(names), tuple(paths), faces
+        self.shape = (len(self.names) + (faces.n_planes if faces else 0), *shape)
         self._sources, self._ranges = tuple(sources), tuple(ranges)
         self._cutouts = cutouts
         self._opened: dict[int, Any] = {}
 
     def __len__(self) -> int:
-        return len(self.names)
+        return self.shape[0]
 
     def __getitem__(self, index: tuple[Any, ...]) -> NDArray[np.uint8]:
         which, box = index[0], tuple(index[1:])
         if isinstance(which, slice):
             kept = None if self._cutouts is None else self._cutouts(box)
-            every = range(len(self.names))[which]
             sides = tuple(len(range(n)[side]) for side, n in zip(box, self.shape[1:], strict=True))
             if kept is not None and kept.dtype == np.uint8 and kept.shape == (len(self), *sides):
                 return np.ascontiguousarray(kept[which])
-            return np.stack([self._read(k, box) for k in every])
-        return self._read(int(which), box)
+            return self._planes(range(len(self))[which], box)
+        plane: NDArray[np.uint8] = self._planes([int(which)], box)[0]
+        return plane
+
+    def _planes(self, every: Sequence[int], box: Box) -> NDArray[np.uint8]:
+        plain = len(self.names)
+        of_faces: Any = None
+        if self.faces is not None and any(k >= plain for k in every):
+            of_faces = self._of_faces(self.faces, box)
+        planes = [self._read(k, box) if k < plain else of_faces[k - plain] for k in every]
+        return np.stack(planes)
+
+    def _of_faces(self, faces: DiskFaces, box: tuple[Any, ...]) -> NDArray[np.uint8]:
+        """Return the planes of faces in a box, whose sides may also be single indices."""
+        single = [not isinstance(side, slice) for side in box]
+        ends = [
+            slice(side, side + 1) if one else slice(*side.indices(n)[:2])
+            for side, one, n in zip(box, single, self.shape[1:], strict=True)
+        ]
+        index: Any = (slice(None), *(0 if one else slice(None) for one in single))
+        out: NDArray[np.uint8] = faces.read(tuple(ends))[index]
+        return out
 
     def _read(self, k: int, box: Box) -> NDArray[np.uint8]:
         if k not in self._opened:

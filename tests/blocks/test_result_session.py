@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zarr
+from disk_sessions import points_in, same_graphs, walk
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import blocks
-from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate import vi_curve
 from napari_agglo.volumes import DiskLabels, disk_labels, open_levels, open_volume
 
@@ -63,49 +63,6 @@ def test_the_graph_of_a_run_reads_its_cues_box_by_box(run):
     whole = graph.cues.reshape(-1, *SHAPE)
     assert np.array_equal(result.graph.cues[:, 2:9, 3:30, :], whole[:, 2:9, 3:30, :])
     assert np.array_equal(result.graph.cues[0, 5, 3:30, 7:8], whole[0, 5, 3:30, 7:8])
-
-
-def points_in(graph, superpixel, rng):
-    """Return two pixels of a superpixel, far from each other."""
-    box = tuple(slice(a, b) for a, b in graph.boxes[superpixel].T.tolist())
-    inside = np.argwhere(np.asarray(graph.superpixels.image[box]) == superpixel)
-    inside += graph.boxes[superpixel, 0]
-    first = inside[rng.integers(len(inside))]
-    far = np.abs(inside - first).sum(axis=1).argmax()
-    return [[tuple(first.tolist())], [tuple(inside[far].tolist())]]
-
-
-def walk(session, seed, steps):
-    """Make random edits; return what was said, refusals too."""
-    rng, said = np.random.default_rng(seed), []
-    for _ in range(steps):
-        verb = rng.choice(["threshold", "merge", "points", "points", "undo", "redo", "lock"])
-        ids = session.segments.ids()
-        segment = int(rng.choice(ids))
-        try:
-            if verb == "threshold":
-                session.threshold = float(rng.choice([0.2, 0.35, 0.5]))
-            elif verb == "merge":
-                others = session.segments.neighbours(segment)
-                said.append(str(session.merge(segment, int(rng.choice(others)))))
-            elif verb == "points":
-                graph = session.graph
-                members = np.searchsorted(graph.ids, session.segments.members(segment))
-                large = members[graph.sizes[members] > 4]
-                points = points_in(graph, int(rng.choice(large)), rng)
-                said.append(str(session.preview(segment, points=points).sizes))
-                said.append(str(session.cut(segment, points=points)))
-            else:
-                arguments = (segment,) if verb == "lock" else ()
-                said.append(str(getattr(session, verb)(*arguments)))
-        except (InvalidInput, ValueError) as error:  # ValueError: there is nothing to choose from
-            said.append(str(error))
-    return said
-
-
-def same_graphs(one, other):
-    names = ("ids", "edges", "regions", "boundaries", "boxes")
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
 
 
 @given(st.integers(0, 10**6), st.integers(4, 14))
@@ -262,27 +219,6 @@ def test_a_session_starts_from_segments_of_a_volume_on_disk(run, tmp_path, never
     crossing = np.indices(SHAPE)[2] // 7 + 1
     with refuses("segmentation"):
         agglo.Session.create(tmp_path / "t.agglo", result.graph, segmentation=crossing, **options)
-
-
-def test_affinities_on_disk_divide_no_superpixel(tmp_path):
-    rng = np.random.default_rng(0)
-    labels = (np.indices((4, 8, 6))[1] // 4 + 1).astype(np.uint32)
-    zarr.create_array(str(tmp_path / "s.zarr"), data=labels, chunks=(4, 4, 6))
-    channels = rng.random((3, 4, 8, 6), np.float32)
-    zarr.create_array(str(tmp_path / "a.zarr"), data=channels, chunks=(3, 4, 4, 6))
-    blocks.plan(
-        tmp_path / "r", affinities=str(tmp_path / "a.zarr"), superpixels=str(tmp_path / "s.zarr"),
-        block=(4, 4, 6),
-    )  # fmt: skip
-    blocks.run(tmp_path / "r")
-    path = tmp_path / "s.agglo"
-    with blocks.open(tmp_path / "r").create_session(path) as session:
-        session.threshold = 0.0
-        with refuses("points", "between superpixels"):
-            session.cut(1, points=[[(0, 0, 0)], [(3, 3, 5)]])
-        session.merge(1, 2)
-    with agglo.Session.open(path) as again:
-        assert again.segments.ids().tolist() == [1]
 
 
 # A volume of 10 gigavoxels, nearly all of it absent chunks.

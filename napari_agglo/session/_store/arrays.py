@@ -50,6 +50,8 @@ _TYPES = {"edges": "<i8", "regions": "<i8", "boundaries": "<i8", "boxes": "<i4",
 
 def described(graph: RegionGraph) -> GraphNote:
     """Return the numbers and names of a graph, without its arrays."""
+    cues: Any = graph.cues
+    faces = cues.faces if are_on_disk(cues) else None
     return GraphNote(
         labels_dtype=graph.superpixels.dtype.str,
         spacing=tuple(float(v) for v in graph.spacing),
@@ -62,6 +64,7 @@ def described(graph: RegionGraph) -> GraphNote:
         planes=tuple(tuple(at + 1 for at in row) for row in graph.layout.sources),
         words=dict(zip(graph.word_names, graph.layout.words, strict=True)),
         unit=graph.unit,
+        offsets="" if faces is None else json.dumps(faces.offsets),
     )
 
 
@@ -75,7 +78,8 @@ def packed(graph: RegionGraph) -> dict[str, NDArray[Any]]:
 
 def statistics_checksum(graph: GraphNote, notes: Mapping[str, ArrayNote]) -> str:
     """Return one checksum of all statistics, without the type of the user's labels."""
-    plain = {key: value for key, value in graph.to_json().items() if key != "labels_dtype"}
+    others = ("labels_dtype", "offsets")  # the place of cues is no part of the statistics
+    plain = {key: value for key, value in graph.to_json().items() if key not in others}
     sums = [notes[name].checksum for name in STATISTICS]
     return digest_all([*sums, digest_bytes(json.dumps(plain, sort_keys=True).encode())])
 

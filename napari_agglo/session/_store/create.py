@@ -39,7 +39,7 @@ from napari_agglo.session._store.manifest import (
     is_sample,
     write_manifest,
 )
-from napari_agglo.session._store.sources import described_sources
+from napari_agglo.session._store.sources import AFFINITIES, described_sources
 from napari_agglo.session._store.store_errors import SessionDamaged, saving
 from napari_agglo.volumes import (
     DenseLabels,
@@ -253,8 +253,10 @@ def _lazy_sources(
     inputs = dict(sources)
     cues: Any = graph.cues
     if are_on_disk(cues):
-        files_of = zip(graph.cue_names, cues.paths, strict=False)
+        files_of = zip(cues.names, cues.paths, strict=False)
         inputs |= {f"cue {name}": path for name, path in files_of if f"cue {name}" not in inputs}
+        if cues.faces is not None and cues.faces.path:
+            inputs.setdefault(AFFINITIES, cues.faces.path)
     if isinstance(gold, (str, os.PathLike)):
         inputs.setdefault("gold", gold)
         check_same_shape(open_volume(gold), graph.superpixels.image.shape, "gold", "superpixels")

@@ -22,7 +22,7 @@ from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
-from napari_agglo.volumes import DenseLabels, is_on_disk, unit_name
+from napari_agglo.volumes import DenseLabels, check_offsets, is_on_disk, read_offsets, unit_name
 from napari_agglo.volumes import _atomic as files
 
 _PIECE = 1 << 24  # bytes of an array that are hashed at once, on one core
@@ -226,6 +226,7 @@ class GraphNote:
     planes: tuple[tuple[int, ...], ...] = ()  # of each cue, from 1, if any is oriented; 0: none
     words: dict[str, int] = field(default_factory=dict)  # numbers of words of cues of words
     unit: str | None = None  # of the spacing; not known in older manifests
+    offsets: str = ""  # of affinities that stay in their file, as JSON
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON; without the defaults, which older manifests do not have."""
@@ -238,12 +239,20 @@ class GraphNote:
             del plain["words"]
         if self.unit is None:
             del plain["unit"]
+        if not self.offsets:
+            del plain["offsets"]
         return plain
 
     @property
     def sources(self) -> tuple[tuple[int, ...], ...]:
         """The planes of each cue as in a `Layout`, from 0."""
         return tuple(tuple(at - 1 for at in row) for row in self.planes)
+
+    @property
+    def channel_offsets(self) -> tuple[tuple[int, ...], ...]:
+        """The offset of each channel of affinities that stay in their file."""
+        channels = read_offsets(self.offsets)
+        return check_offsets(channels, (len(channels), *(1 for _ in self.spacing)))
 
 
 @dataclass(frozen=True)
@@ -373,6 +382,7 @@ def _check_graph(graph: GraphNote) -> None:
     rows, ndim = graph.planes, len(graph.spacing)
     whole = all(len(row) in (1, 1 + ndim) and row[0] >= 1 and max(row) < 2**31 for row in rows)
     _require(len(rows) in (0, len(names)) and whole, "graph.planes")
+    _require(not graph.offsets or bool(rows and graph.channel_offsets), "graph.offsets")
     counts = graph.words.values()
     _require(
         all(2 <= n <= 256 for n in counts) and not set(names) & set(graph.words), "graph.words"

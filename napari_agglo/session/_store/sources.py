@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from napari_agglo.session._store.store import Store
 
 IMAGE, GOLD, CUE = "image", "gold", "cue"  # keys of inputs; a cue's is "cue NAME"
+AFFINITIES = "affinities"  # the key of channels on disk, which are several cues
 CUES = "cues"  # the array of all cues, which a session has for its cuts
 COPY_BELOW = 10**9  # bytes of an input that is copied into the folder
 _READ = 1 << 24  # bytes that a fingerprint reads, about
@@ -144,12 +145,12 @@ def described_sources(
 
 
 def _checked(key: Any, given: Any) -> Source:
-    known = key in (IMAGE, GOLD) or (isinstance(key, str) and key.startswith(f"{CUE} "))
+    known = key in (IMAGE, GOLD, AFFINITIES) or (isinstance(key, str) and key.startswith(f"{CUE} "))
     if not known:
         raise InvalidInput(
             f"`sources` has the unknown key {key!r}",
             argument="sources",
-            remedy='use "image", "gold", or "cue NAME" for each cue',
+            remedy='use "image", "gold", "affinities", or "cue NAME" for each cue',
         )
     if isinstance(given, Source):
         return given
@@ -222,7 +223,7 @@ def moved_source(folder: Path, key: str, note: SourceNote, place: str | None) ->
 
 
 class SessionSources(Mapping[str, SourceNote]):
-    """The inputs of a session by ``"image"``, ``"gold"`` and ``"cue NAME"``.
+    """The inputs of a session by ``"image"``, ``"gold"``, ``"affinities"`` and ``"cue NAME"``.
 
     A mapping of notes with the name, shape, type and file of each; `read` returns the pixels.
     """

@@ -51,7 +51,7 @@ from napari_agglo.session._store.manifest import (
     read_manifest,
     write_manifest,
 )
-from napari_agglo.session._store.sources import CUE, GOLD, open_source
+from napari_agglo.session._store.sources import AFFINITIES, CUE, GOLD, open_source
 from napari_agglo.session._store.store_errors import (
     RECOVER,
     PackageMissing,
@@ -60,7 +60,7 @@ from napari_agglo.session._store.store_errors import (
     SessionDamaged,
     saving,
 )
-from napari_agglo.volumes import DenseLabels, DiskCues, are_on_disk, is_on_disk
+from napari_agglo.volumes import DenseLabels, DiskCues, DiskFaces, are_on_disk, is_on_disk
 
 
 class Data:
@@ -123,17 +123,30 @@ class Data:
     def _lazy_cues(self) -> Any:
         """Return the cues of the session, box by box, as they are needed."""
         note, shape = self._manifest.graph, self._manifest.superpixels.shape
-        if note.planes:  # a value for each face, which is read from several channels
-            n_planes = 1 + max(max(row) for row in note.sources)
+        n_planes = 1 + max(max(row) for row in note.sources) if note.planes else 0
+        if note.planes and not note.offsets:  # a session of an earlier version, or of directions
             names, ranges = [CUE] * n_planes, [(0.0, 1.0)] * n_planes
             return DiskCues(names, [_refuse_faces] * n_planes, ranges, shape)
 
-        def opened(name: str) -> Any:
-            return open_source(self._folder, self._manifest.sources, f"{CUE} {name}")
+        def opened(key: str) -> Any:
+            return open_source(self._folder, self._manifest.sources, key)
 
+        rows = note.sources or ((0,),) * len(note.cue_names)
+        known = list(zip(note.cue_names, note.cue_ranges, rows, strict=True))
+        plain = [(name, limits) for name, limits, row in known if len(row) == 1]
+        faces = None
+        if note.planes:
+            limits = next(limits for _, limits, row in known if len(row) > 1)
+            faces = DiskFaces(
+                partial(opened, AFFINITIES),
+                note.channel_offsets,
+                limits,
+                shape,
+                n_planes - len(plain),
+            )
         return DiskCues(
-            note.cue_names, [partial(opened, name) for name in note.cue_names], note.cue_ranges,
-            shape, cutouts=self._cutout,
+            [name for name, _ in plain], [partial(opened, f"{CUE} {name}") for name, _ in plain],
+            [limits for _, limits in plain], shape, faces=faces, cutouts=self._cutout,
         )  # fmt: skip
 
     def _cutout(self, box: tuple[slice, ...]) -> NDArray[np.uint8] | None:
@@ -476,9 +489,9 @@ class Store:
 
 def _refuse_faces() -> Any:
     raise InvalidInput(
-        "Superpixels on disk are divided by plain cues only, and this session has affinities",
+        "This session has cues of faces on disk, and does not know the file and offsets of them",
         argument="points",
-        remedy="cut between superpixels, or divide it in a session of a crop, in memory",
+        remedy="cut between superpixels, or make the session of the run again",
     )
 
 

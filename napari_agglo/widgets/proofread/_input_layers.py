@@ -18,7 +18,8 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session, Source
-from napari_agglo.volumes import is_on_disk, open_levels
+from napari_agglo.volumes import add_pick, is_on_disk, open_levels
+from napari_agglo.volumes._on_disk import pick
 from napari_agglo.widgets._dataset import Dataset, Placement, identity_of
 from napari_agglo.widgets._layer_levels import lazy_data, lazy_levels
 from napari_agglo.widgets._napari import role
@@ -29,6 +30,7 @@ from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.proofread._view_state import State, apply_layers, apply_order
 
 _CUE = "cue "
+_AFFINITIES = "affinities"  # of a run of blocks; a layer shows the first channel of them
 _CUE_MAPS = ("magma", "bop blue", "bop orange", "bop purple")
 
 
@@ -157,10 +159,12 @@ class Inputs:
         note = session.sources[key]
         old = Path(note.path or note.name)
         title, start = f"Find the {_words(key)}: {old.name}", str(session.path.parent)
-        if old.suffix in (".zarr", ".n5"):
+        if old.suffix.partition(":")[0] in (".zarr", ".n5"):
             chosen = QFileDialog.getExistingDirectory(None, title, start)
         else:
             chosen, _ = QFileDialog.getOpenFileName(None, title, start)
+        if chosen and key == _AFFINITIES:
+            chosen = add_pick(chosen, "c=*")
         if chosen and self._project.session is session:
             self.find_in(session, missing, chosen, state)
 
@@ -301,6 +305,8 @@ def lazy_layer(session: Session, key: str, path: str, placement: Placement) -> A
             levels[0] = session.errors.gold  # the same object, whose overlaps may be known
     except InvalidInput:
         return None
+    if key == _AFFINITIES:
+        levels = [pick(one, {0: 0}) for one in levels]
     if len(levels[0].shape) != len(placement.scale):
         return None
     options: dict[str, Any] = {"name": session.sources[key].name, **placement.keywords()}
@@ -310,7 +316,7 @@ def lazy_layer(session: Session, key: str, path: str, placement: Placement) -> A
     limits = _limits(session, key, lazy_levels(levels)[-1])
     if key == "image":
         return Image(rgb=False, contrast_limits=limits, **options)
-    cues = [one for one in session.sources if one.startswith(_CUE)]
+    cues = [one for one in session.sources if one.startswith(_CUE) or one == _AFFINITIES]
     shown = "image" not in session.sources and key == cues[0]  # something to look at
     colours = "gray" if shown else _CUE_MAPS[cues.index(key) % len(_CUE_MAPS)]
     return Image(

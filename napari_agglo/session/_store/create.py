@@ -39,7 +39,7 @@ from napari_agglo.session._store.manifest import (
     is_sample,
     write_manifest,
 )
-from napari_agglo.session._store.sources import AFFINITIES, described_sources
+from napari_agglo.session._store.sources import AFFINITIES, Source, described_sources
 from napari_agglo.session._store.store_errors import SessionDamaged, saving
 from napari_agglo.volumes import (
     DenseLabels,
@@ -256,7 +256,8 @@ def _lazy_sources(
         files_of = zip(cues.names, cues.paths, strict=False)
         inputs |= {f"cue {name}": path for name, path in files_of if f"cue {name}" not in inputs}
         if cues.faces is not None and cues.faces.path:
-            inputs.setdefault(AFFINITIES, cues.faces.path)
+            path = cues.faces.path
+            inputs.setdefault(AFFINITIES, Source(open_volume(path).data, path, AFFINITIES))
     if isinstance(gold, (str, os.PathLike)):
         inputs.setdefault("gold", gold)
         check_same_shape(open_volume(gold), graph.superpixels.image.shape, "gold", "superpixels")

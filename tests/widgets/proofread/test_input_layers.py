@@ -8,11 +8,15 @@ import time
 
 import numpy as np
 import tifffile
+import zarr
 from napari.layers import Labels
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 from windows import draw, project_of, role_of, selection_of, show
 
+from napari_agglo import blocks
+from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets.proofread import open_session
+from napari_agglo.widgets.proofread._input_layers import lazy_layer
 
 NAME = "view.json"
 
@@ -123,3 +127,24 @@ def test_a_session_brings_its_layers_back(viewer, project, step, crop, tmp_path,
     del state["layers"]
     (path / NAME).write_text(json.dumps(state))
     assert ("image", "") in opened_again(viewer, path)
+
+
+def test_affinities_on_disk_have_a_layer_of_their_first_channel(tmp_path):
+    channels = np.random.default_rng(0).random((3, 4, 8, 6), np.float32) ** 0.1
+    labels = (np.indices(channels.shape[1:])[1] // 4 + 1).astype(np.uint32)
+    for name, array in (("a", channels), ("s", labels)):
+        zarr.create_array(str(tmp_path / f"{name}.zarr"), data=array, chunks=array.shape)
+    blocks.plan(
+        tmp_path / "r", affinities=str(tmp_path / "a.zarr"), superpixels=str(tmp_path / "s.zarr"),
+        block=(4, 4, 6),
+    )  # fmt: skip
+    blocks.run(tmp_path / "r")
+    with blocks.open(tmp_path / "r").create_session(tmp_path / "s.agglo") as session:
+        (key,) = session.sources
+        placement = Placement.plain(3)
+        layer = lazy_layer(session, key, session.sources.path(key), placement)
+        assert layer.name == key == "affinities"
+        np.testing.assert_array_equal(np.asarray(layer.data), channels[0])
+        assert layer.visible, "there is no image to look at"
+        zarr.open_array(str(tmp_path / "a.zarr"), mode="r+")[0] = 0
+        assert lazy_layer(session, key, session.sources.path(key), placement) is None, "has moved"

@@ -38,6 +38,14 @@ _ENOUGH = 64  # pixels of a plane: fewer may have nearly the same value
 MOST = 250  # classes, one number less than a byte has
 _NAME = re.compile(r"[\w.-]+")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+# For probabilities that do not fit in memory.
+_OTHER_WAYS = (
+    "save the classifier, and write the probabilities to a file block by block: napari-agglo "
+    "pixels predict IMAGE --classifier CLASSIFIER.npz -o NAME.zarr",
+    "segment it block by block: napari-agglo blocks plan FOLDER --image IMAGE --classifier "
+    "CLASSIFIER.npz",
+    "use a crop",
+)
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,8 @@ class PixelClassifier:
         Raises
         ------
         InvalidInput
-            If the image has NaN, or other axes or channels than those of the training.
+            If the image has NaN, or other axes or channels than those of the training, or if the
+            result does not fit in memory: the remedy names ways to write it to a file.
 
         Warns
         -----
@@ -192,7 +201,7 @@ class PixelClassifier:
         (['boundary', 'interior'], True)
         """
         source = self.check_image(image, spacing, channel_axis)
-        require_memory(source.picture.data, "image", 4 * len(self.classes))
+        require_memory(source.picture.data, "image", 4 * len(self.classes), _OTHER_WAYS)
         out = np.empty((len(self.classes), *source.grid), np.float32)
         for index, probabilities in self.blocks(source, progress=progress):
             out[(slice(None), *index)] = probabilities

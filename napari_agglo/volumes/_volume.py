@@ -31,7 +31,9 @@ def available_memory() -> int | None:
         return None
 
 
-def require_memory(data: Any, name: str, extra_per_voxel: int = 0) -> None:
+def require_memory(
+    data: Any, name: str, extra_per_voxel: int = 0, remedy: str | tuple[str, ...] = "use a crop"
+) -> None:
     """Refuse a lazy array that does not fit in memory, before it is read."""
     free = available_memory()
     voxels = math.prod(data.shape)
@@ -41,7 +43,7 @@ def require_memory(data: Any, name: str, extra_per_voxel: int = 0) -> None:
             f"`{name}` (shape {tuple(data.shape)}, {np.dtype(data.dtype)}) needs about "
             f"{needed / 1e9:.1f} GB of memory and {free / 1e9:.1f} GB are free",
             argument=name,
-            remedy="use a crop",
+            remedy=remedy,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import dask.array
 import numpy as np
@@ -14,6 +15,7 @@ from oracles.strokes import cells, strokes
 from refusals import refuses
 
 import napari_agglo as agglo
+from napari_agglo.cli import main
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.pixels import PixelClass, _pixel_image
 from napari_agglo.pixels._predict import class_probabilities
@@ -148,3 +150,30 @@ def test_class_names_and_colours(classifiers):
     classifier = agglo.train_pixels(image, strokes(wall), classes=given, trees=2)
     assert {one.name: one.colour for one in classifier.classes} == given
     assert list(classifier.predict(image)) == ["wall", "cell"]
+
+
+class OnePlane:
+    """A volume that is larger than memory; only a plane of it, to compare its values, is read."""
+
+    shape, dtype, ndim = (40, 200, 200), np.dtype(np.uint8), 3
+
+    def __getitem__(self, index):
+        part = np.broadcast_to(np.arange(200, dtype=np.uint8), self.shape)[index]
+        assert part.size <= 200 * 200, "the image was read"
+        return part
+
+
+def test_probabilities_larger_than_memory_are_refused_with_other_ways(
+    classifiers, monkeypatch, capsys
+):
+    """The commands that the remedy names have the options that it names."""
+    monkeypatch.setattr("napari_agglo.volumes._volume.available_memory", lambda: 10**6)
+    with refuses("image") as refused:
+        classifiers[3].predict(OnePlane())
+    ways = [way.text for way in refused.value.remedy.remedies]
+    for command in ("pixels predict", "blocks plan"):
+        (way,) = [way for way in ways if f"napari-agglo {command} " in way]
+        assert main([*command.split(), "--help"]) == 0
+        options = [word for word in way.split() if word.startswith("-")]
+        assert options
+        assert set(options) <= set(re.findall(r"(?<!\S)--?[a-z]+", capsys.readouterr().out))

@@ -365,7 +365,8 @@ PRIVATE_IMPORTS = {
     """,
     "A limit of size, time or memory is reached by replacing it.": """
         blocks/test_result_session.py cli/conftest.py cli/test_command_source.py
-        cli/test_terminal.py session/test_edit_table.py widgets/proofread/test_open_run.py
+        cli/test_terminal.py session/test_edit_table.py widgets/evaluate/test_widget.py
+        widgets/proofread/test_open_run.py
         widgets/proofread/test_session_worker_checkpoint.py widgets/proofread/test_session_worker.py
     """,
     "Warnings of data are kept by interfaces only, in the thread of their work.": """
@@ -418,6 +419,7 @@ PRIVATE_IMPORTS = {
         widgets/compare/test_playback.py widgets/data/test_guess_roles.py
         widgets/evaluate/test_locate.py widgets/hierarchy/test_build_tree.py
         widgets/hierarchy/test_threshold.py widgets/plots/test_drawn_curve.py
+        widgets/proofread/test_input_layers.py
         widgets/proofread/test_open_session.py widgets/proofread/test_mode_text.py
         widgets/proofread/test_recent_sessions.py widgets/proofread/test_seeded_cut.py
         widgets/proofread/test_segment_table.py widgets/proofread/test_widget_steady.py

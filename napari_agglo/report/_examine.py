@@ -18,7 +18,17 @@ from napari_agglo.evaluate._boundary import Matches
 from napari_agglo.evaluate._metrics import dense_golds
 from napari_agglo.plots import check_plane, worst_plane
 from napari_agglo.report._pictures import boxes, cut_out, error_map
-from napari_agglo.volumes import DenseLabels, check_labels, check_spacing, dense_labels
+from napari_agglo.volumes import (
+    DenseLabels,
+    check_labels,
+    check_same_shape,
+    check_spacing,
+    dense_labels,
+    is_lazy,
+    is_on_disk,
+    require_memory,
+    unwrap,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +39,10 @@ if TYPE_CHECKING:
 THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images, so that they add
 _COUNTS = ["drawn", "right", "true", "found"]
 _PLANES = 5
+_IN_PARTS = (
+    "examine a crop",
+    "take the errors of the whole from `vi_curve`, which reads volumes on disk in slabs",
+)
 Worst = Annotated[int, {"min": 0, "max": 100}]  # as a control offers it
 _SIDE = 640  # pixels of a plane along each axis, from its middle
 # The ends of the steps of `examine` as shares of its work: dense ids, overlaps, breakdown, errors
@@ -257,7 +271,8 @@ def examine(
     policy, image : str
         Names for the page.
     backdrop : array, optional
-        Image under the errors in pictures, with or without an axis of colours.
+        Image under the errors in pictures, with or without an axis of colours. Of one on disk,
+        only the planes of the pictures are read.
     threshold : float
         Threshold at which the tree is cut.
     spacing : sequence of float, optional
@@ -278,6 +293,11 @@ def examine(
     -------
     Finding
 
+    Raises
+    ------
+    InvalidInput
+        If superpixels or gold on disk do not fit in memory, before they are read.
+
     Examples
     --------
     >>> import napari_agglo as agglo
@@ -288,14 +308,16 @@ def examine(
     >>> [(error.kind, error.id) for error in finding.errors]
     [('false merge', 1)]
     """
+    gold = _read_golds(tree, gold)
     truths = dense_golds(gold, tree.superpixels.image, "the superpixels of the tree")
     golds = [check_labels(one) for one in (gold if isinstance(gold, (list, tuple)) else [gold])]
     first = golds[0]
     labels = tree.segment(threshold)
-    picture = np.zeros(first.shape) if backdrop is None else np.asarray(backdrop)
-    if picture.shape[: first.ndim] != first.shape or picture.ndim > first.ndim + 1:
+    picture = np.zeros(first.shape) if backdrop is None else _unread(backdrop, first.ndim)
+    shape = tuple(picture.shape)
+    if shape[: first.ndim] != first.shape or len(shape) > first.ndim + 1:
         raise InvalidInput(
-            f"`backdrop` (shape {picture.shape}) must match `gold` (shape {first.shape}), with or "
+            f"`backdrop` (shape {shape}) must match `gold` (shape {first.shape}), with or "
             "without an axis of colours after the others",
             argument="backdrop",
             remedy="pass the same crop of both",
@@ -334,6 +356,31 @@ def examine(
         training=training,
         shape=golds[0].shape,
     )
+
+
+def _read_golds(tree: MergeTree, gold: Any) -> Any:
+    """Return the gold standards, those on disk read; refuse before that what does not fit.
+
+    The segments are made in memory, and numbered, beside them.
+    """
+    image = tree.superpixels.image
+    golds = list(gold) if isinstance(gold, (list, tuple)) else [gold]
+    names = ["gold" if len(golds) == 1 else f"gold[{k}]" for k in range(len(golds))]
+    lazy = {k: one for k, one in enumerate(map(unwrap, golds, names)) if is_lazy(one)}
+    for k, one in lazy.items():
+        check_same_shape(one, image, names[k], "the superpixels of the tree")
+    if lazy or is_on_disk(image):
+        each = [np.dtype(one.dtype).itemsize + 4 for one in lazy.values()]
+        extra = tree.superpixels.dtype.itemsize + 4 + sum(each)
+        require_memory(image, "superpixels", extra, _IN_PARTS)
+    read = [check_labels(one, names[k]) if k in lazy else one for k, one in enumerate(golds)]
+    return read if isinstance(gold, (list, tuple)) else read[0]
+
+
+def _unread(backdrop: Any, ndim: int) -> Any:
+    """Return an image of which planes are read when they are drawn; a line of voxels is read."""
+    data = backdrop if isinstance(backdrop, np.ndarray) else unwrap(backdrop, "backdrop")
+    return np.asarray(data) if ndim < 2 else data
 
 
 def _boxes(worst: pd.DataFrame, labels: DenseLabels, gold: DenseLabels) -> list[tuple[slice, ...]]:

@@ -184,7 +184,9 @@ def error_map(
     some: tuple[Any, ...] = (*plane, slice(None, None, step), slice(None, None, step))
     segments, truth = labels[some], gold[some]
     merge, split = wrong_shares(table, segments, truth)
-    shown = tinted(tinted(grey(picture[some]), SPLIT, 0.55 * split), MERGE, 0.55 * merge)
+    shown = tinted(
+        tinted(grey(np.asarray(picture[some])), SPLIT, 0.55 * split), MERGE, 0.55 * merge
+    )
     paths = {
         name: border_path(*(error_borders(cut, joined, truth, axis) for axis in (1, 0)))
         for name, cut, joined in (("split", segments, truth), ("merge", truth, segments))

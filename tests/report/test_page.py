@@ -16,6 +16,7 @@ from napari_agglo.errors import SetOption
 from napari_agglo.evaluate import human_agreement, metrics, minimum
 from napari_agglo.report import examine, html_report
 from napari_agglo.report._page import Page, Row, summary_table
+from napari_agglo.volumes import DenseLabels, DiskLabels
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 RECORD = {
@@ -407,3 +408,58 @@ def test_the_leader_is_the_one_with_the_least_vi(two):
     assert page.ordered() == ["good", "noisy"]
     least = {one.policy: minimum(one.curve)["vi"] for one in two[0]}
     assert f"{least['good']:.3f}" in page.summary()
+
+
+class Reads:
+    """A volume on disk that counts the voxels that are read, and is never read by `asarray`."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.voxels = array, array.shape, array.dtype, 0
+
+    def __getitem__(self, index):
+        part = self.array[index]
+        self.voxels += part.size
+        return part
+
+    def __array__(self, *_, **__):
+        raise AssertionError("the volume was read whole")
+
+
+def a_volume():
+    """Return a tree, its gold standard, and an image to draw below."""
+    rng = np.random.default_rng(0)
+    superpixels = np.indices((24, 30, 32)).sum(axis=0) // 6 + 1
+    tree = agglo.agglomerate(agglo.region_graph(superpixels, rng.random(superpixels.shape)))
+    return tree, superpixels // 3 + 1, rng.random(superpixels.shape).astype(np.float32)
+
+
+def test_volumes_on_disk_are_read_once_and_their_image_plane_by_plane():
+    tree, gold, image = a_volume()
+    lazy, backdrop = Reads(gold), Reads(image)
+    found = examine(tree, lazy, backdrop=backdrop, threshold=0.5, worst=3)
+    assert found.errors
+    assert html_report([found]) == html_report(
+        [examine(tree, gold, backdrop=image, threshold=0.5, worst=3)]
+    )
+    assert lazy.voxels == gold.size
+    assert 0 < backdrop.voxels <= 4 * 30 * 32, "three errors and a map"
+
+
+def test_a_volume_that_does_not_fit_is_refused_before_it_is_read(monkeypatch):
+    tree, gold, image = a_volume()
+    lazy, backdrop = Reads(gold), Reads(image)
+    monkeypatch.setattr("napari_agglo.volumes._volume.available_memory", lambda: gold.size)
+    for golds in (lazy, [gold, lazy]):
+        with refuses("superpixels", "vi_curve"):
+            examine(tree, golds, backdrop=backdrop)
+    assert lazy.voxels == backdrop.voxels == 0
+    on_disk = DenseLabels(
+        DiskLabels(tree.superpixels.ids[tree.superpixels.image], tree.superpixels.ids),
+        tree.superpixels.ids,
+        np.dtype("u4"),
+    )
+    with refuses("superpixels", "vi_curve"):
+        examine(replace(tree, superpixels=on_disk), gold)
+    monkeypatch.setattr("napari_agglo.volumes._volume.available_memory", lambda: 10**9)
+    with refuses("gold"):
+        examine(tree, Reads(gold[1:]))

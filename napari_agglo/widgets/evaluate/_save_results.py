@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 from napari.utils.notifications import show_info
 from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 
@@ -142,9 +141,8 @@ class Export(QPushButton):
 
         def work(progress: ProgressCallback) -> Path:
             examined = examine(
-                tree, np.asarray(gold), policy=name, image=image,
-                backdrop=None if backdrop is None else np.asarray(backdrop),
-                threshold=at, spacing=spacing, training=own, progress=progress, **options,
+                tree, gold, policy=name, image=image, backdrop=backdrop, threshold=at,
+                spacing=spacing, training=own, progress=progress, **options,
             )  # fmt: skip
             title = f"{image}: {name}"
             page = html_report([examined], title=title, records=records, settings=settings)

@@ -387,3 +387,33 @@ def test_3d(step, project, dataset3d, viewer):
     step.breakdown.picked.emit("false split", worst)
     plane = round(viewer.dims.point[0] / project.placement.scale[0])
     assert (project.gold[plane] == worst).any()
+
+
+class OnDisk:
+    """Labels in a file: parts of them are counted, and nothing makes an array of the whole."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.voxels = array, array.shape, array.dtype, 0
+        self.ndim = array.ndim
+
+    def __getitem__(self, index):
+        self.voxels += self.array[index].size
+        return self.array[index]
+
+    def __array__(self, *_, **__):
+        raise AssertionError("the volume was read whole")
+
+
+def test_the_report_of_a_volume_on_disk(compared, project, tmp_path, monkeypatch, notices):
+    """It is written of gold on disk, and refused before a voxel is read if that is too large."""
+    gold = OnDisk(np.asarray(project.gold))
+    monkeypatch.setattr(type(project), "gold", property(lambda _: gold))
+    with monkeypatch.context() as patch:
+        patch.setattr("napari_agglo.volumes._volume.available_memory", lambda: 10)
+        save(compared, "HTML report…", patch, tmp_path / "r.html")
+    assert gold.voxels == 0
+    assert not (tmp_path / "r.html").exists()
+    assert any("vi_curve" in message for message in notices)
+    save(compared, "HTML report…", monkeypatch, tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    assert gold.voxels == gold.array.size

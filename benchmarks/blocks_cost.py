@@ -205,9 +205,16 @@ def planned_for(folder: Path, cues: int, memory: int, statistics: str) -> dict[s
     from benchmarks.bench_blocks import CUES, marker_of
     from napari_agglo import blocks
     from napari_agglo.blocks import _budget
+    from napari_agglo.errors import InvalidInput
 
     sources = {name: str(folder / f"{name}.zarr") for name in CUES[:cues]}
-    plan = blocks.plan(None, sources, ranges=(0, 255), memory=memory, statistics=statistics)
+    words: dict[str, Any] = {"ranges": (0, 255), "memory": memory, "statistics": statistics}
+    try:
+        blocks.plan(None, sources, **words)
+        refusal = ""
+    except InvalidInput as error:
+        refusal = str(error)
+    plan = blocks.plan(None, sources, **words, force=True)
     graph = marker_of(folder / "result-full", "graph")
     found = _budget.estimate(plan)
     real = _budget.graph_bytes(plan, graph["regions"], graph["boundaries"])
@@ -215,6 +222,8 @@ def planned_for(folder: Path, cues: int, memory: int, statistics: str) -> dict[s
         "shape": plan.shape, "block": plan.block, "blocks": found.blocks, "workers": plan.workers,
         "block_gb": found.block_bytes / 1e9, "graph_gb": found.graph_bytes / 1e9,
         "minutes": found.minutes, "cues": cues, "statistics": plan.statistics,
-        "memory_gb": memory / 1e9, "regions": graph["regions"], "boundaries": graph["boundaries"],
+        "refusal": refusal, "expected_regions": found.superpixels,
+        "expected_boundaries": found.boundaries, "memory_gb": memory / 1e9,
+        "regions": graph["regions"], "boundaries": graph["boundaries"],
         "needed_gb": (_budget.BASE + real) / 1e9,
     }  # fmt: skip

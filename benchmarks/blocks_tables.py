@@ -241,11 +241,12 @@ def plan_table(numbers: dict[str, Any]) -> str:
         f"**{_shape(found)} with {found['cues']} cues and all statistics**, which learned policies "
         f"need: with a budget of {found['memory_gb']:g} GB, a plan has {found['blocks']} blocks of "
         f"{' x '.join(map(str, found['block']))}, {found['block_gb']:.2f} GB for each of "
-        f"{found['workers']} at a time, and expects {found['minutes']:.0f} minutes and, of "
-        f"superpixels of 2,000 voxels, {found['graph_gb']:.1f} GB for the graph and its "
-        f"agglomeration (estimated). With the {found['regions']:,} superpixels and "
-        f"{found['boundaries']:,} boundaries of this sample it needs **{found['needed_gb']:.1f} "
-        "GB** (estimated), and `run` refuses it with these figures before the graph is made."
+        f"{found['workers']} at a time, and expects {found['minutes']:.0f} minutes and, by a "
+        f"sample, {found['expected_regions']:,} superpixels, {found['expected_boundaries']:,} "
+        f"boundaries and {found['graph_gb']:.1f} GB for the graph and its agglomeration "
+        f"(estimated). With the {found['regions']:,} superpixels and {found['boundaries']:,} "
+        f"boundaries of the run above it needs **{found['needed_gb']:.1f} GB** (estimated). `plan` "
+        + (f"refuses it: *{found['refusal']}*" if found["refusal"] else "takes it.")
         + _commands([found])
     )
 

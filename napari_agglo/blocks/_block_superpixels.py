@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from napari_agglo._numba import kernel
 from napari_agglo._numba.union_find import join_sets
@@ -36,9 +35,6 @@ from napari_agglo.volumes import DenseLabels, ValueGate
 from napari_agglo.volumes._labels import _look_up, _number_roots
 
 Arrays = dict[str, NDArray[Any]]
-_SAMPLE = 1 << 20  # voxels from which the size of superpixels is estimated
-_FEW = 20  # superpixels within the sample below which those that it cuts count too
-_WIDEST = 64  # halo that is asked for
 MOST_SUPERPIXELS = 2**32 - 1  # ids are of 32 bits, and 0 is no superpixel
 
 
@@ -203,56 +199,6 @@ def _crop(
                 break
             place[axis] = 0
     return count
-
-
-def sample_box(whole: Sequence[int], per_plane: bool) -> Slices:
-    """Return a box in the middle of a volume, of about a million voxels."""
-    long = [n > 1 and not (per_plane and axis == 0) for axis, n in enumerate(whole)]
-    side = int(_SAMPLE ** (1 / max(1, sum(long))))
-    sides = [min(n, side if is_long else 1) for n, is_long in zip(whole, long, strict=True)]
-    return tuple(
-        slice((n - side) // 2, (n - side) // 2 + side) for n, side in zip(whole, sides, strict=True)
-    )
-
-
-def needed_halo(
-    values: NDArray[Any],
-    *,
-    spacing: Sequence[float],
-    sigma: float | None,
-    min_size: int | None,
-    per_plane: bool,
-    value_range: tuple[float, float] | None,
-    nan: str,
-    whole: Sequence[int],
-) -> int:
-    """Return the halo that a sample of a volume asks for, 0 if the sample is one superpixel.
-
-    It is as wide as the smoothing reaches, and a superpixel: docs/scale.md has the measurements. A
-    superpixel is as long as its bounding box; those that the sample cuts do not count, unless there
-    are few others.
-    """
-    everything = tuple(slice(0, n) for n in values.shape)
-    connected = [n > 1 and not (per_plane and axis == 0) for axis, n in enumerate(whole)]
-    reach = 4 * max(sigmas_in_voxels(sigma, tuple(spacing), connected, tuple(whole)))
-    cut = cut_block(
-        values, None, everything, everything, values.shape, spacing=spacing, sigma=sigma,
-        min_size=min_size, per_plane=per_plane, value_range=value_range, nan=nan,
-    )  # fmt: skip
-    pieces = np.empty(values.shape, np.uint32)
-    fill(
-        Runs(cut["values"], cut["begins"]), np.arange(cut["count"][0] + 1, dtype=np.uint32), pieces
-    )
-    boxes = ndimage.find_objects(pieces.astype(np.int32))
-    ends = np.array([[(s.start, s.stop) for s in box] for box in boxes]).reshape(len(boxes), -1, 2)
-    sides = np.array(values.shape)
-    inner = ((ends[:, :, 0] > 0) & (ends[:, :, 1] < sides))[:, sides > 1].all(axis=1)
-    if len(boxes) < 2:
-        return 0
-    if inner.sum() < _FEW:
-        inner = np.ones_like(inner)
-    lengths = (ends[inner, :, 1] - ends[inner, :, 0]).max(axis=1)
-    return min(_WIDEST, math.ceil(reach + float(lengths.mean())))
 
 
 def dense_block(

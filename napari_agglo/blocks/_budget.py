@@ -13,13 +13,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from napari_agglo.blocks._block_grid import check_sides, chunk_sides, lengths, reduction_grids
+from napari_agglo._data_warnings import warn_caller
+from napari_agglo.blocks._block_grid import check_sides, chunk_sides, reduction_grids
 from napari_agglo.blocks._block_superpixels import halo_sides
 from napari_agglo.blocks._face_cues import AFFINITY
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._stores import check_alignment
 from napari_agglo.blocks._tables import rows_of_a_piece
-from napari_agglo.errors import InvalidInput, SetOption, check_whole, is_whole
+from napari_agglo.errors import (
+    DataWarning,
+    InvalidInput,
+    Remedy,
+    SetOption,
+    check_whole,
+    is_whole,
+)
 from napari_agglo.volumes._volume import available_memory
 
 _LONGEST = 1024  # side of a block of a volume
@@ -42,10 +50,16 @@ CURVE_BYTES = 150
 # allocator, which gives only arrays of some 32 MB back at once. `tests/blocks/test_memory.py` has
 # the memory of all stages.
 TASK = 32_000_000
-# Superpixels assumed before there are any: neuropil has 3,800 voxels a superpixel and 4.3
-# boundaries each; these are on the safe side.
-VOXELS_A_SUPERPIXEL = 2000
-BOUNDARIES_A_SUPERPIXEL = 7
+# Superpixels assumed where a plan has no sample of them, as of cues that are yet to be predicted:
+# the tissue of the benchmark has 520 voxels a superpixel and 7.3 boundaries each, FIB-SEM of fly
+# brain 3,800 and 4.3 (docs/scale.md). No graph is refused by them.
+VOXELS_A_SUPERPIXEL = 500
+BOUNDARIES_A_SUPERPIXEL = 8
+# Error of a sample: the graph of a plan is refused where it does not fit with so much less.
+SAMPLE_ERROR = 0.1
+# Share of regions and boundaries that the final merges of groups leave: 0.54 to 0.64, measured
+# there by the size of the groups.
+LEFT = 0.55
 # Voxels a second and thread, for the minutes of a dry run, as in the tables there. Those of
 # precomputed and overlap are by `blocks status` of a run of 256 x 256 x 256 voxels, and so are the
 # seconds of a voxel that is predicted: those of the filters in 3-D, and of each tree.
@@ -70,8 +84,11 @@ class Estimate:
         Of the inputs, each read once, and of the stores, both without compression.
     block_bytes : int
         Memory of one task on a block.
+    superpixels, boundaries : int
+        To expect by a sample of the volume, or where there is none, by an assumption.
     graph_bytes : int
-        Memory of the graph and its agglomeration, for superpixels of an assumed size.
+        Memory of the graph of these and its agglomeration; in a hierarchical run, of those that
+        the merges in groups of blocks leave.
     reduction_bytes : int
         Memory of the largest task that adds tables of blocks, for the same superpixels. As many run
         at a time as the budget allows, but at least one.
@@ -85,6 +102,8 @@ class Estimate:
     read_bytes: int
     written_bytes: int
     block_bytes: int
+    superpixels: int
+    boundaries: int
     graph_bytes: int
     reduction_bytes: int
     minutes: float
@@ -278,22 +297,75 @@ def largest_reduction(plan: Plan, tasks: Sequence[Sequence[tuple[int, int]]]) ->
     return most
 
 
-def _assumed_reduction(plan: Plan) -> int:
-    """Return the memory of the largest task of a reduction, for superpixels of an assumed size."""
+def expected(plan: Plan, voxels: int) -> tuple[int, int]:
+    """Return the superpixels and the boundaries to expect in so many voxels."""
+    if not plan.superpixel_density:
+        regions = voxels // VOXELS_A_SUPERPIXEL + 1
+        return regions, BOUNDARIES_A_SUPERPIXEL * regions
+    densities = plan.superpixel_density, plan.boundary_density
+    regions, boundaries = (math.ceil(voxels * density) for density in densities)
+    return regions, boundaries
+
+
+def _expected_graph(plan: Plan) -> int:
+    """Return the memory of the graph of the expected superpixels and its agglomeration."""
+    regions, boundaries = expected(plan, math.prod(plan.shape))
+    share = LEFT if plan.hierarchical else 1.0
+    return graph_bytes(plan, math.ceil(share * regions), math.ceil(share * boundaries))
+
+
+def _expected_reduction(plan: Plan) -> int:
+    """Return the memory of the largest task of a reduction, for the expected superpixels."""
     grids = reduction_grids(plan.grid)
     largest = 0
-    for finer in grids:
-        voxels = math.prod(lengths(finer.slices(0)))
-        regions = voxels // VOXELS_A_SUPERPIXEL + 1
-        tables = min(finer.n_blocks, 2**plan.ndim if finer is not grids[-1] else 16)
-        sizes = [(regions, BOUNDARIES_A_SUPERPIXEL * regions)] * tables
+    for level, finer in enumerate(grids):
+        share = LEFT if plan.hierarchical and level else 1.0
+        # the first group is as large as any; the tables of the last grid are added as they are read
+        group = range(finer.n_blocks) if finer is grids[-1] else finer.group(0)
         streamed = replace(plan, hierarchical=False) if finer is grids[-1] else plan
-        largest = max(largest, reduction_bytes(streamed, sizes))
+        each = [expected(plan, math.ceil(share * finer.voxels(block))) for block in group]
+        largest = max(largest, reduction_bytes(streamed, each))
     return largest
 
 
+def check_expected(plan: Plan) -> None:
+    """Refuse a plan whose graph does not fit in the budget by a sample of the volume.
+
+    A graph that may fit, as a sample is not exact, gives a warning.
+    """
+    voxels = math.prod(plan.shape)
+    needed = BASE + max(_expected_graph(plan), _expected_reduction(plan))
+    if needed <= plan.memory or not plan.superpixel_density:
+        return
+    remedies: list[Remedy | str] = [SetOption("memory", size_text(needed))]
+    route = replace(plan, hierarchical=True)
+    least = BASE + max(_expected_graph(route), _expected_reduction(route))
+    if not plan.hierarchical and plan.policy != "random" and least < needed:
+        more = "" if least <= plan.memory else f"with {size_text(least)} of `memory`"
+        if plan.policy == "mean":
+            remedies.append(SetOption("hierarchical", True, when=more))
+        else:
+            text = f"and `hierarchical` {more}".rstrip() + ", near the exact result"
+            remedies.append(SetOption("approximate", 0.05, when=text))
+    larger = "" if plan.superpixels else ", by `min_size` or `sigma`"
+    remedies.append(f"take larger superpixels{larger}")
+    regions, boundaries = expected(plan, voxels)
+    beside = ", of which merges in groups of blocks leave about half," if plan.hierarchical else ""
+    problem = (
+        f"by a sample, the volume has about {regions:,} superpixels ({voxels / regions:,.0f} "
+        f"voxels each) and {boundaries:,} boundaries{beside} whose agglomeration needs about "
+        f"{_gb(needed)}, and `memory` is {_gb(plan.memory)}"
+    )
+    if needed * (1 - SAMPLE_ERROR) > plan.memory:
+        insist = SetOption("force", True, when="if they are larger in the rest of the volume")
+        remedies.append(insist)
+        raise InvalidInput(problem, argument="memory", remedy=tuple(remedies))
+    told = f"{problem}: `run` may refuse the graph, after all blocks have been counted"
+    warn_caller(DataWarning(told, argument="memory", remedy=tuple(remedies)))
+
+
 def estimate(plan: Plan) -> Estimate:
-    """Return the size and cost of a plan; the graph is that of assumed superpixels.
+    """Return the size and cost of a plan; the graph is that of superpixels as in a sample.
 
     Parameters
     ----------
@@ -306,7 +378,7 @@ def estimate(plan: Plan) -> Estimate:
         Bytes of files and of memory, and minutes.
     """
     voxels = math.prod(plan.shape)
-    regions = voxels // VOXELS_A_SUPERPIXEL + 1
+    regions, boundaries = expected(plan, voxels)
     return Estimate(
         voxels=voxels,
         blocks=plan.grid.n_blocks,
@@ -314,8 +386,10 @@ def estimate(plan: Plan) -> Estimate:
         read_bytes=voxels * plan.bytes_per_voxel,
         written_bytes=written_bytes(plan),
         block_bytes=block_bytes(plan, plan.block),
-        graph_bytes=graph_bytes(plan, regions, BOUNDARIES_A_SUPERPIXEL * regions),
-        reduction_bytes=_assumed_reduction(plan),
+        superpixels=regions,
+        boundaries=boundaries,
+        graph_bytes=_expected_graph(plan),
+        reduction_bytes=_expected_reduction(plan),
         minutes=sum(stage_seconds(plan).values()) / 60,
     )
 
@@ -361,9 +435,9 @@ def stage_bytes(plan: Plan, block: Sequence[int]) -> dict[str, int]:
         channels = plan.affinities.shape[0]
         cues += channels * (np.dtype(plan.affinities.dtype).itemsize + 2) + 4
     labels = plan.label_dtype.itemsize
-    regions = core // VOXELS_A_SUPERPIXEL + 1
+    regions, boundaries = expected(plan, core)
     layout = plan.layout
-    rows = 8 * regions * (layout.region_width + BOUNDARIES_A_SUPERPIXEL * layout.boundary_width)
+    rows = 8 * (regions * layout.region_width + boundaries * layout.boundary_width)
     out = {
         # with the rows as they are computed, and as they are packed
         "statistics": core * (STATISTICS_BYTES + cues + len(plan.cue_names) + labels) + 2 * rows,

@@ -7,7 +7,6 @@ import math
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from napari_agglo._data_warnings import warn_caller
-from napari_agglo.blocks._block_superpixels import needed_halo, sample_box
-from napari_agglo.blocks._budget import budget, sized
+from napari_agglo.blocks._budget import budget, check_expected, sized
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
 from napari_agglo.blocks._plan import Plan, Source
-from napari_agglo.blocks._run_files import CLASSIFIER, POLICY, Absent, Job
+from napari_agglo.blocks._run_files import CLASSIFIER, POLICY
+from napari_agglo.blocks._volume_sample import take_sample
 from napari_agglo.errors import (
     DataWarning,
     InvalidInput,
@@ -86,6 +85,7 @@ def make_plan(
     precomputed: bool = False,
     hierarchical: bool = False,
     approximate: float = 0.0,
+    force: bool = False,
 ) -> Plan:
     """Plan a block-wise segmentation of a volume that need not fit in memory.
 
@@ -147,10 +147,19 @@ def make_plan(
         Let a hierarchical run take a learned policy, and make its merges of a lower priority than
         this within groups. They cannot be proven to be final: the result is near that of the whole
         graph, and depends on the blocks. docs/scale.md has the differences; they are small at 0.05.
+    force : bool
+        Plan also where the graph does not fit in `memory` by the superpixels of a sample of the
+        volume. `run` refuses the graph if that is so, when all blocks have been counted.
 
     Returns
     -------
     Plan
+
+    Raises
+    ------
+    InvalidInput
+        If an input, a setting or the plan as a whole cannot be used: also if blocks, or the graph
+        by a sample of the volume, do not fit in `memory`.
 
     Warns
     -----
@@ -256,12 +265,16 @@ def make_plan(
         memory=allowed, predict_bytes=filters[0], trees=filters[1],
     )  # fmt: skip
     _check_output(base)
-    needed_here = _needed_halo(base) if superpixels is None else 0
-    if halo is None:
-        base = replace(base, halo=max(HALO, needed_here))
+    sample = take_sample(base)
+    base = replace(
+        base, halo=max(HALO, sample.halo) if halo is None else base.halo,
+        superpixel_density=sample.superpixels, boundary_density=sample.boundaries,
+    )  # fmt: skip
     plan = sized(base, block, chunks, workers)
-    if plan.grid.n_blocks > 1 and plan.halo < needed_here:
-        _warn_of_halo(plan.halo, needed_here)
+    if not force:
+        check_expected(plan)
+    if plan.grid.n_blocks > 1 and plan.halo < sample.halo:
+        _warn_of_halo(plan.halo, sample.halo)
     if folder is not None:
         _write(plan, Path(folder), policy, classifier)
     return plan
@@ -336,20 +349,6 @@ def _check_output(plan: Plan) -> None:
             argument="precomputed",
             remedy=SetOption("precomputed", False),
         )
-
-
-def _needed_halo(plan: Plan) -> int:
-    """Return the halo for the superpixels of a sample of the volume, 0 if that is not known."""
-    if plan.boundary in plan.predicted:
-        return 0
-    job, box = Job(Path(), plan), sample_box(plan.shape, plan.per_plane)
-    with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
-        return needed_halo(
-            job.boundary(box, Absent(box)), spacing=plan.spacing, sigma=plan.sigma,
-            min_size=plan.min_size, per_plane=plan.per_plane, nan=plan.nan, whole=plan.shape,
-            value_range=None if plan.boundary == AFFINITY else job.range(plan.boundary),
-        )  # fmt: skip
-    return 0
 
 
 def _warn_of_halo(halo: int, needed: int) -> None:

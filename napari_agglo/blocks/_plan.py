@@ -245,6 +245,9 @@ class Plan:
         Budget of memory in bytes.
     predict_bytes, trees : int
         Memory of the filters of a pixel classifier, and its trees, for the estimate.
+    superpixel_density, boundary_density : float
+        Superpixels and boundaries of a voxel by a sample of the volume, for the estimate; 0 if they
+        are not known.
     """
 
     shape: tuple[int, ...]
@@ -284,6 +287,8 @@ class Plan:
     memory: int
     predict_bytes: int = 0
     trees: int = 0
+    superpixel_density: float = 0.0
+    boundary_density: float = 0.0
 
     @cached_property
     def grid(self) -> Grid:

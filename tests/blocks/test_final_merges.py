@@ -182,6 +182,10 @@ def test_a_graph_over_the_budget_is_refused_with_figures(tmp_path, hierarchical,
             agglo.agglomerate(agglo.region_graph(labels, boundary, ranges=(0, 255))),
         )
     else:
-        with refuses("folder") as refused:
+        with refuses("memory", SetOption("hierarchical", True)):
             tree_of_blocks(tmp_path, labels.astype(np.uint32), boundary, (20, 20), **words)
+        with refuses("folder") as refused:
+            tree_of_blocks(
+                tmp_path, labels.astype(np.uint32), boundary, (20, 20), force=True, **words
+            )
         assert "GB" in str(refused.value)

@@ -131,6 +131,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "of blocks, which is near the exact result but not equal to it"
     )
     add_value(parser, "--approximate", "P", text, type=float, default=0.0)
+    text = "plan also where the graph does not fit by a sample; run refuses it if that is so"
+    parser.add_argument("--force", action="store_true", help=text)
     parser.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
 
 
@@ -215,7 +217,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         for name in (
             *named, "offsets", "policy", "threshold", "spacing", "unit", "nan", "dams", "boundary",
             "sigma", "min_size", "per_plane", "halo", "block", "chunks", "shards", "memory",
-            "workers", "precomputed", "hierarchical", "approximate",
+            "workers", "precomputed", "hierarchical", "approximate", "force",
         )
     }  # fmt: skip
     plan = blocks.plan(
@@ -236,6 +238,8 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "halo": plan.halo,
         "levels": plan.levels,
         "voxels": cost.voxels,
+        "superpixels": cost.superpixels,
+        "boundaries": cost.boundaries,
         "read": cost.read_bytes,
         "written": cost.written_bytes,
         "block memory": cost.block_bytes,
@@ -246,13 +250,9 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "minutes": round(cost.minutes, 1),
     }
     rows = [[name, _plain(name, value)] for name, value in data.items()]
-    text = f"{table(['plan', ''], rows)}\n{_BUDGET}"
+    known = "a sample of the volume" if plan.superpixel_density else "an assumption"
+    text = f"{table(['plan', ''], rows)}\nSuperpixels and boundaries are by {known}.\n{_BUDGET}"
     console.result(text, data, asked_for=arguments.dry_run)
-    if cost.graph_bytes > plan.memory:
-        console.note(
-            f"the graph may need {_size(cost.graph_bytes)}, more than the budget of "
-            f"{_size(plan.memory)}: see --hierarchical"
-        )
 
 
 def _ranges(arguments: argparse.Namespace, cues: list[str]) -> dict[str, Any] | None:

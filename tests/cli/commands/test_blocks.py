@@ -55,6 +55,27 @@ def test_the_story_of_a_run(run, refused, tmp_path):
     assert np.array_equal(result.labels[0][...], result.tree.segment(0.3))
 
 
+def test_a_graph_that_does_not_fit_is_refused_before_the_run(run, refused, tmp_path, monkeypatch):
+    monkeypatch.setattr("napari_agglo.blocks._budget.BASE", 1000)
+    monkeypatch.setattr("napari_agglo.blocks._budget.block_bytes", lambda plan, block: 1000)
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:100, :120]
+    tifffile.imwrite(tmp_path / "b.tif", boundary)
+    words = ("blocks", "plan", tmp_path / "r", "--cues", tmp_path / "b.tif", "--block", "40",
+             "--workers", "1")  # fmt: skip
+    _, out, _ = run(*words, "--dry-run", "--json")
+    plan = json.loads(out)
+    assert plan["superpixels"] == agglo.oversegment(boundary).max()
+    assert plan["superpixels"] < plan["boundaries"]
+    small = ("--memory", f"{plan['graph memory'] // 2}B")
+    message = refused(*words, *small)
+    assert (message.argument, "--force" in message, "--hierarchical" in message) == (
+        "memory", True, True,
+    )  # fmt: skip
+    assert not (tmp_path / "r").exists()
+    assert run(*words, *small, "--force")[0] == 0
+    assert (tmp_path / "r" / "plan.json").exists()
+
+
 def test_the_dashboard_of_a_client_is_named(run, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     tifffile.imwrite(tmp_path / "b.tif", agglo.sample("neuropil2d").cues["boundary"][:40, :40])

@@ -1,13 +1,14 @@
-"""Live edits, the parts of cuts that a region reaches into, and how long these keep two apart.
+"""Live edits, the parts of cuts that regions overlap, and up to which level cuts separate regions.
 
-A *fence* is what a cut puts around its parts: up to and including its scale it keeps them apart
-from all else, and from each other for ever (rule 4 of docs/proofreading.md). Whether a cut keeps
-two regions apart depends only on the parts that they reach into: a region of a replay has these in
-its *bag*.
+A cut has a *fence* around its parts: up to and including the scale of the cut the fence keeps them
+apart from all other regions, and from each other for ever (rule 4 of docs/proofreading.md). Whether
+a cut keeps two regions apart depends only on the parts that each overlaps, and on the number of its
+pixels in them: a region of a replay has both in its *bag*.
 
-A bag has an entry for each part that a region reaches into, with the pixels that it has there, and
-entries of one cut are chained. When regions merge, the smaller bag is emptied into the larger. One
-hash table finds the chain of a cut in a bag; entries move to their new bag and are entered again.
+A bag has an entry for each part that a region overlaps, with the number of its pixels in the part;
+entries of one cut are chained. When regions merge, the bag with fewer cuts is emptied into the
+other. One hash table finds the chain of a cut in a bag; entries that move to another bag are
+entered again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Regrouped:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """An edit that is to happen in a replay: a pair to join, or a part to make whole."""
+    """One pair of an edit whose regions are joined in a replay, or one part to make whole."""
 
     scale: float
     edit: int
@@ -64,7 +65,8 @@ class Constraints:
     """The live edits, oldest first, and a list of those that concern each superpixel.
 
     An entry of `pool` is (edit, part, next), the part being -1 - k for an anchor of its pair k.
-    What was locked and is unlocked at t is from then on a part of one: apart up to t, whole at t.
+    A segment that was locked and is unlocked at t counts from then on as the only part of a cut at
+    t: apart from all other regions up to t, and whole at t.
     """
 
     def __init__(self, n: int) -> None:
@@ -140,11 +142,11 @@ class Constraints:
         ]
 
     def take_back(self, entered: Entered) -> None:
-        """Take the last edit back."""
+        """Remove the last edit."""
         self.edits.pop()
         self.parts.pop()
-        # An entry has the head before it. A superpixel that is named twice has the oldest head in
-        # its first entry, which must win.
+        # An entry keeps the head before it. A superpixel that is named twice has the oldest head in
+        # its first entry, which is put back last.
         last = entered.pooled + len(entered.superpixels)
         self.heads[entered.superpixels[::-1]] = self.pool[entered.pooled : last, 2][::-1]
         self.lock_of[entered.locked] = entered.locks
@@ -162,7 +164,7 @@ class Constraints:
     def concerning(
         self, members: NDArray[np.int32], low: float, high: float
     ) -> list[tuple[int, int]]:
-        """Return the edits at scales `low` to `high`, and which pair or part, of these."""
+        """Return the edits at scales `low` to `high` that name `members`, and the pair or part."""
         listed = self.listed(members)
         if not len(listed):
             return []
@@ -173,7 +175,7 @@ class Constraints:
         return [(key >> 32, key & 0xFFFFFFFF) for key in keys.tolist()]
 
     def entries(self, superpixel: int) -> list[tuple[int, int]]:
-        """Return the edits that concern a superpixel, the newest first, and which part."""
+        """Return the edits that name a superpixel, newest first, with part or -1 - pair."""
         rows = self.pool[self.listed(as_ids([superpixel])), :2]
         return [(edit, part) for edit, part in rows.tolist()]
 
@@ -193,7 +195,7 @@ class Constraints:
         return before
 
     def revert(self, before: Regrouped) -> None:
-        """Take the last division back."""
+        """Undo the last division."""
         self._resize(before.n)
         self.pooled = before.pooled
         for edit, parts in before.parts.items():
@@ -212,9 +214,11 @@ class Constraints:
     def events_within(
         self, members: NDArray[np.int32], inside: NDArray[np.int32], low: float, high: float
     ) -> list[Event]:
-        """Return the events among `members` from `low` to `high`; ``inside >= 0`` of just them.
+        """Return the events among `members` from scale `low` to `high`, in order.
 
-        A merge of which one end lies elsewhere sleeps: it would cross the border of what is cut.
+        `inside` is a table over all superpixels, 0 or more for `members` and negative for others. A
+        merge with one end elsewhere is left out: it would cross the border of the segment that is
+        cut. A part that is not all in `members` is returned as far as it is.
         """
         found = []
         for index, k in self.concerning(members, low, high):
@@ -256,8 +260,8 @@ def _link(superpixels: Any, which: Any, index: Any, first: Any, heads: Any, pool
         heads[superpixels[k]] = at
 
 
-# Columns of `entries`, the first two being the pair under which the table has the first entry of a
-# chain; those of `bags` are the first cut and how many there are.
+# Columns of `entries`; the table finds the first entry of a chain by the first two, bag and cut.
+# Columns of `bags`: the first entry of its first cut, and the number of its cuts.
 BAG, CUT, PART, PIXELS, NEXT_CUT, NEXT_PART = 0, 1, 2, 3, 4, 5
 FIRST_CUT, N_CUTS = 0, 1
 
@@ -291,10 +295,11 @@ def _count_place(entries: Any, table: Any, used: Any) -> None:
 
 @inlined
 def _put(entry: Any, bag: Any, bags: Any, entries: Any, table: Any, used: Any) -> Any:
-    """Put an entry, alone, into a bag; return whether it only added to what was there of its part.
+    """Put one entry into a bag; return whether the bag had an entry of this part already.
 
-    Only the first entry of a chain says which bag it is in: what was entered in the table for an
-    entry that has since become a later one, or none, is not found any more.
+    Then the pixels are added to that one. Only the first entry of a chain has the number of its bag
+    in ``BAG``, others have -1. The table may still have an entry where it was the first one of a
+    chain before; the ``BAG`` of the entry shows that it no longer is.
     """
     entries[entry, BAG] = -1
     entries[entry, NEXT_PART] = -1

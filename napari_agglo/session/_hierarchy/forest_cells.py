@@ -1,17 +1,22 @@
 """Priorities of a forest for boundaries that change little: what stays in its cell is not scored.
 
-A forest says the same as long as no feature passes a threshold of any tree. Each boundary has its
-*cell*, the thresholds between which its features are, and its leaf in each tree. When a feature has
-passed some thresholds, the trees in which one of these is on the way to the leaf are walked again,
-and no others.
+The priority of a boundary stays the same as long as no feature passes a threshold of any tree. Each
+boundary has a *cell*: for each feature the two thresholds around its value, and the leaf that the
+boundary reached in each tree. When a feature has passed some thresholds, only the trees are walked
+again in which one of these thresholds is on the way to the leaf.
 
-A large region changes little by a merge, but it has thousands of boundaries, and computing all
-their features to find that none has passed a threshold took most of the time of a look. So it is
-told without computing them where that is possible: features of one region are looked at once for
-all its boundaries (`stamps`); differences of moments, shares of the surface and shapes are cheap,
-and computed by the functions that `assemble` calls; and the divergence of two histograms is
-bounded: its square root is a metric, so that it changes by no more than the way that the histograms
-have gone (`moved`).
+A large region changes little by a merge, but it has thousands of boundaries. Computing all their
+features to find that none has passed a threshold took most of the time of a look. `_stays` finds
+that out without computing all of them, in three ways:
+
+- The features of one region are compared with thresholds once for all its boundaries. A region gets
+  a new *stamp* when one of them passes a threshold.
+- Differences of moments, shares of the surface and shapes are cheap: they are computed, by the
+  functions that `assemble` calls.
+- The divergence of two histograms is bounded. Its square root is a metric, that is, a distance to
+  which the triangle inequality applies: if one histogram moves by a and the other by b, the
+  distance of the two changes by at most a + b. `moved` has the sum of the moves of a region so far,
+  and a boundary keeps the sum at which its divergence was last computed.
 """
 
 from __future__ import annotations
@@ -219,7 +224,7 @@ def _way(slot: Any, cue: Any, cells: Cells) -> Any:
 
 @subroutine
 def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Cells) -> None:
-    """Let a region that has grown have its cells, and note how far its histograms have gone."""
+    """Update the cells of a region that has grown, and add up how far its histograms moved."""
     regions, layout, node_block = features.regions, features.layout, features.node_block
     starts, thresholds = table.starts, table.values
     places = cells.slot_places
@@ -260,7 +265,7 @@ def _note_growth(slot: Any, features: FeatureState, table: Thresholds, cells: Ce
 def _stays(edge: Any, u: Any, v: Any, cell: Any, features: FeatureState, cells: Cells) -> Any:
     """Tell whether a boundary of a smaller and a larger region is certainly in its cell still.
 
-    Of a preset with angles or hulls, that is not known.
+    With a preset that has angles or hulls the answer is always no.
     """
     layout = features.layout
     limits = cells.limits

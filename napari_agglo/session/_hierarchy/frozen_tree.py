@@ -1,7 +1,8 @@
-"""A hierarchy as plain arrays, the rows of its log and the steps that undo takes back; and again.
+"""Conversion of a hierarchy to plain arrays, and of such arrays to a hierarchy.
 
-Kernels trust these arrays, and anyone may have written them, so `thawed` checks them first. Edits
-and divisions are those of the journal, and are entered again.
+The arrays have the rows of the log, and the steps with the old values that undo needs. Kernels
+trust these arrays, and anyone may have written them, so `thawed` checks them first. Edits and
+divisions are those of the journal, and are entered again.
 """
 
 from __future__ import annotations

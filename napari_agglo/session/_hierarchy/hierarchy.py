@@ -1,15 +1,19 @@
-"""The tree under live edits: look at a scale, edit there, take it back.
+"""The tree under live edits: look at a scale, edit there, undo.
 
-How a cut at t is made: the tree is made true up to t (`look`), and the merges of the segment are
-taken from the log as a record. A `Replay` of just these superpixels runs from the superpixels up to
-t. Boundaries that leave the segment need no priority: the segment was one at t, and up to t the cut
-keeps its parts from everything outside. All is repeated until a merge crosses parts; from there
-on, older edits happen anew, then the events of the cut itself, one a part, and the policy is asked
-about regions that are not alive in both runs. New merges are added to the log, those that did not
-happen are live no more. What is above t stays as the record of how it was, and is replayed when one
-looks there. During the replay the parts are kept apart by their numbers (`SLOT.part`); only then is
-the cut entered in `Constraints`, whose bags keep them apart in later replays. If the parts are the
-regions that the last merges joined, these merges are gone, and there is nothing to replay.
+How a cut at t is made (docs/proofreading.md has the steps): the tree is made true up to t (`look`),
+and the merges of the segment are taken from the log as a record. A `Replay` of just these
+superpixels runs from single superpixels up to t. Boundaries that leave the segment need no
+priority: the segment was one region at t, and up to t the cut keeps its parts from everything
+outside. The record is repeated until a merge crosses parts, or not at all if a superpixel is
+divided. From there on, older edits happen anew, then the events of the cut itself, one for each
+part, and the policy is asked about regions that only one of the two runs has, the recorded one and
+this one. New merges are added to the log, and recorded ones that did not happen are no longer live.
+The merges above t stay as a record, and are replayed by the next look there.
+
+During the replay the parts are kept apart by their numbers (`SLOT.part`). After it the cut is
+entered in `Constraints`, from which every later replay fills bags that keep the parts apart. If the
+merges that cross the parts are the last ones of the segment, each part is a region already: these
+merges are gone, and there is nothing to replay (`_is_last`).
 """
 
 from __future__ import annotations
@@ -37,13 +41,14 @@ _NO_ROWS = np.zeros(0, np.int32)
 class Hierarchy:
     """T(E): the merge tree of a graph, a policy and live edits.
 
-    Everything up to the scale `horizon` is as it should be; above, the log has merges of earlier
-    runs, which are replayed when one looks. An edit lowers the horizon to its scale, a look raises
-    it; each is a *step*, and taking an edit back restores what was before its step.
+    The tree is true up to the scale `horizon`; above, the log has merges of earlier runs, which a
+    look replays. An edit lowers the horizon to its scale, a look raises it. Each is a *step*, and
+    undo restores the state before the step of the edit.
 
-    Above the horizon, merges of several runs may follow each other: after an edit at 0.4, a look at
-    0.6 and an edit at 0.2, those from 0.2 to 0.6 are of the run with the first edit, those above of
-    the run without any. A scale at which they go over to an older run is a *seam*.
+    The merges above the horizon may be of several runs. After an edit at 0.4, a look at 0.6 and an
+    edit at 0.2, the merges between 0.2 and 0.6 are of the run with the first edit alone, and the
+    merges above 0.6 of the run without edits. A *seam* is a scale at which the merges below are of
+    one run and the merges above of an older one: here 0.2, which is the horizon, and 0.6.
 
     Parameters
     ----------
@@ -86,7 +91,7 @@ class Hierarchy:
         self.asker = Asker(graph, policy)
         self.n_scored = 0  # boundaries that the policy has scored in all replays
         self.horizon = np.inf
-        # With each seam the regions that just one of its two runs has there. The first seam is the
+        # With each seam the regions that only one of its two runs has there. The first seam is the
         # horizon, unless that is infinite.
         self.seams: tuple[Seam, ...] = ()
         self.steps: list[Step] = []  # edits and looks, oldest first
@@ -105,7 +110,7 @@ class Hierarchy:
     # Changing.
 
     def look(self, scale: float, progress: ProgressCallback | None = None) -> None:
-        """Make the tree true up to a scale; `progress` may cancel, and then nothing has changed."""
+        """Make the tree true up to a scale; if `progress` cancels, nothing has changed."""
         if scale <= self.horizon:
             return
         rows = self.log.rows[: self.log.count]
@@ -163,10 +168,12 @@ class Hierarchy:
         self.end_step(step)
 
     def end_step(self, step: Step) -> None:
-        """Let the log be true up to the scale of a step, and note where older runs go on."""
+        """Set the horizon to the scale of a step, and keep the regions of its seam."""
         scale = step.scale
         older = None
-        # An edit at the horizon itself: the seam there already has regions of earlier edits.
+        # An edit at the horizon itself: the seam there already has regions, of earlier edits at
+        # this scale or of the look that ended here. The next look differs from the older run by
+        # both sets, less the regions that are in both.
         if step.entered is not None and scale == self.horizon:
             older = self.seams[0][1]
         above = (seam for seam in self.seams if seam[0] > scale)
@@ -175,7 +182,7 @@ class Hierarchy:
         self.steps.append(step)
 
     def undo(self) -> Edit:
-        """Take the last edit back, with what was repaired since: all is as it was before it."""
+        """Undo the last edit and all looks since; restore the state before the edit."""
         if not self.constraints.edits:
             raise InvalidInput("There is no edit to undo.")
         edit = self.constraints.edits[-1]
@@ -189,7 +196,7 @@ class Hierarchy:
         return Step(self.log.count, self.horizon, self.seams, scale)
 
     def _put_back(self, step: Step) -> None:
-        """Make everything as it was before a step, the last one."""
+        """Restore the state before the last step; known priorities are forgotten."""
         self.log.put_back(step)
         self.horizon, self.seams = step.horizon, step.seams
         self._known = Known.nothing()
@@ -291,9 +298,10 @@ class Hierarchy:
         return outcome.fresh
 
     def _is_last(self, crossing: NDArray[np.int64], n_parts: int) -> bool:
-        """Tell whether merges that cross parts are the last of their segment, of one step.
+        """Tell whether the merges that cross parts are the last ones of their segment.
 
-        Each has two regions, so if there is one merge less than parts, each part is a region.
+        They are one merge, or all merges of one edit. Each joined two regions: without k such
+        merges the segment is k + 1 regions, and if there are k + 1 parts, these are the parts.
         """
         edits = self.log.rows["edit"][crossing]
         if len(crossing) != n_parts - 1 or not n_parts > 1:
@@ -303,7 +311,7 @@ class Hierarchy:
     def _without(self, last: NDArray[np.int64]) -> Outcome:
         """Return the outcome of a cut into the regions that the last merges have joined.
 
-        These are whole already, and nothing else is left to merge: there is nothing to replay.
+        The parts are whole already, and nothing is left to merge: there is nothing to replay.
         """
         ends = self.log.children(last).reshape(-1).tolist()
         fresh = np.array([*{*ends} ^ {*last.tolist()}], np.int32)  # the parts, and the whole
@@ -359,13 +367,13 @@ class Hierarchy:
         return np.append(pieces, np.int32(leaf))
 
     def _lock(self, edit: Lock, step: Step) -> NDArray[np.int32]:
-        """Enter a lock; return the row of the locked segment, which leaves the run."""
+        """Enter a lock; return the row of the locked segment, which no run merges any more."""
         node = self._region(int(edit.members[0]), edit.scale)
         step.entered = self.constraints.enter(edit, locked=edit.members, lock=node)
         return np.array([node], np.int32)
 
     def _unlock(self, edit: Unlock, step: Step) -> NDArray[np.int32]:
-        """Keep the merges of a locked segment that are seen; join what they leave."""
+        """Keep the merges of a locked segment up to the scale; join the regions that they make."""
         node = int(self.constraints.lock_of[edit.superpixel])
         naming, members, rows = self.log.naming(node), self.log.members(node), self.log.rows
         if rows["birth"][node] > edit.scale:
@@ -381,7 +389,11 @@ class Hierarchy:
         return np.array([node], np.int32)
 
     def _pass_name(self, naming: int, heir: int, step: Step) -> None:
-        """Pass the name of the former region, by its naming superpixel, to the region `heir`."""
+        """Give the name of a former region, named by the superpixel `naming`, to the row `heir`.
+
+        If another superpixel names the heir, the two superpixels swap names, also where `heir`
+        contains both.
+        """
         own = self.log.naming(heir)
         if own != naming:
             step.swap = (naming, own)
@@ -414,7 +426,7 @@ class Hierarchy:
         return self.log.members(node)
 
     def children(self, node: int) -> list[int]:
-        """Return the regions that one was made of: two, more where an edit joined more."""
+        """Return the regions that a region was made of: two, or more if an edit joined more."""
         rows = self.log.rows
         if rows["first"][node] < 0:
             return []
@@ -430,9 +442,9 @@ class Hierarchy:
         return found
 
     def parent(self, node: int, progress: ProgressCallback | None = None) -> int | None:
-        """Return what a region next becomes part of, looking as far up as that takes, or None.
+        """Return the region that a region is next merged into, or None.
 
-        Where an edit joins several regions, that is all of them together.
+        Looks as far up as is needed. If an edit joins several regions, it is the union of all.
         """
         if node == self.constraints.lock_of[self.log.rows["low"][node]]:
             return None
@@ -457,11 +469,11 @@ class Hierarchy:
         return up
 
     def birth(self, node: int) -> float:
-        """Return the scale from which a region is seen; -inf for a superpixel."""
+        """Return the scale from which a region is visible; -inf for a superpixel."""
         return float(self.log.rows["birth"][node])
 
     def pieces(self, node: int, scale: float) -> list[int]:
-        """Return the parts of a region at a lower scale."""
+        """Return the regions at a lower scale of which a region is the union."""
         ends = self._pieces(node, scale)
         locked = self.constraints.lock_of[self.log.rows["low"][ends]].any()
         return [node] if locked else ends
@@ -480,7 +492,7 @@ class Hierarchy:
         return self.log.name_table(scale, self.constraints.lock_of)
 
     def name(self, node: int) -> int:
-        """Return the name of a region, a dense id: no other that lives beside it has that."""
+        """Return the name of a region, a dense id; no other region at its scale has this name."""
         return int(self.names.of_superpixel[self.log.naming(node)])
 
     def asleep(self) -> list[tuple[int, int]]:

@@ -1,18 +1,21 @@
-"""The log of merges: a row for every region that some run has made, and for every superpixel.
+"""The log of merges: a row for every merge of every run, and for every superpixel.
 
-A row has the two regions that a region was made of, the scale from which it is there (its birth),
-and its cause: a priority of the policy, or an edit. It is known by the set of its superpixels, of
-which it has a 128-bit hash, the XOR of the hashes of the superpixels: two rows of one hash are the
-same region.
+A row stands for the region that its merge made. It has the two regions that were merged, the scale
+from which the union is visible (its *birth*), and the cause of the merge: a priority of the policy,
+or an edit. The region is a set of superpixels, of which the row has a 128-bit hash, the XOR of the
+hashes of the superpixels. Two rows with one hash are the same region, made by different runs.
 
 The *live* rows are the merges of the present run up to the horizon, and above it those of earlier
-runs, which are the record that a replay believes. In which order they happened is not stored: of
-the merges whose two regions are there, the one of the smallest key (level, priority, ids) came
-first, as in any greedy run; those of edits come after the automatic ones of their scale.
+runs, which are the record of a later replay. The order in which they happened is not stored: of the
+merges whose two regions exist, the one of the smallest key (level, priority, ids) came first, as in
+any greedy run; those of edits come after the automatic ones of their scale.
 
-Rows are only added. What does change, which merge a region became part of, which row stands for
-each of the two regions of a merge, and whether a row is live, is noted in a `Step`, so that taking
-a step back is a matter of putting old values back and dropping the rows that were added.
+A step only adds rows. Four fields of older rows may change: the merge that a region became part of,
+the rows of the two regions of a merge, and whether a row is live. The old values are kept in a
+`Step`, so that undo puts them back, and drops the rows that the step added.
+
+A region has an id and a name. The *id* (``low``) is its smallest superpixel, and part of the key of
+a merge. The *name* is the id that a user sees; see `Names`.
 """
 
 from __future__ import annotations
@@ -32,17 +35,17 @@ from napari_agglo.session._hierarchy.superpixels import Divided, read_only, resi
 
 ROW = np.dtype(
     [
-        ("parent", np.int32),  # the live merge that it is part of, or -1; stale if not live
+        ("parent", np.int32),  # the live merge that takes it in, or -1; outdated if not live
         ("first", np.int32),  # the region that passes its name on; -1 for a superpixel
         ("second", np.int32),
-        ("low", np.int32),  # smallest superpixel, the id of the region
+        ("low", np.int32),  # smallest superpixel, the id of the region in keys (not its name)
         ("edit", np.int32),  # index of the edit that made it, -1 for the policy
-        ("live", np.int32),  # 1 for a merge that is in force or on record, else 0; 0 for a leaf
+        ("live", np.int32),  # 1 for a merge of the present tree or on record, else 0; leaf: 0
         ("size", np.int64),  # pixels
         (
             "birth",
             np.float64,
-        ),  # scale from which it is there (an edit at t: t), -inf: superpixel
+        ),  # scale from which it is visible (an edit at t: t), -inf: superpixel
         ("priority", np.float64),
         ("hash_a", np.int64),
         ("hash_b", np.int64),
@@ -54,17 +57,21 @@ Swap = tuple[int, int]
 
 
 class Fresh(NamedTuple):
-    """Regions that just one of two runs has: rows, and those that were fresh before them.
+    """Regions at a seam that only one of its two runs has: rows of a step, and the older ones.
 
-    At a seam, they are where the two runs differ, and so where the next replay begins to: it
-    begins with them as dirty.
+    `older` has the regions of the steps before that ended at the same scale. The next replay
+    begins with all of them as dirty.
     """
 
     rows: NDArray[np.int32]
     older: Fresh | None
 
     def all(self) -> NDArray[np.int32]:
-        """Return all rows. One that is there twice is not fresh: to mark it twice is no change."""
+        """Return the rows of all steps.
+
+        A region that occurs twice came and went again: both runs of the seam have it, or neither.
+        Rows are toggled (`toggle_rows`), so that such a region ends as clean.
+        """
         at: Fresh | None = self
         found = []
         while at is not None:
@@ -78,7 +85,7 @@ Seam = tuple[float, Fresh]
 
 @dataclass(eq=False)
 class Step:
-    """Changes that an edit or a look made, and the state before it."""
+    """Changes that an edit or a look made, and the state before the step."""
 
     count: int  # rows
     horizon: float
@@ -152,7 +159,7 @@ class MergeLog:
         column[at] = values
 
     def remove(self, gone: NDArray[Any], step: Step) -> None:
-        """Mark merges as dead, and clear the parents of their parts."""
+        """Set `live` of merges to 0, and clear the parent of the regions that they joined."""
         self.change("live", gone, 0, step)
         for name in ("first", "second"):
             child = self.rows[name][gone]
@@ -160,7 +167,7 @@ class MergeLog:
             self.change("parent", orphan, -1, step)
 
     def put_back(self, step: Step) -> None:
-        """Make the rows as they were before a step, the last one."""
+        """Restore the rows and names before the last step."""
         for noted in reversed(step.changes):
             at, old = noted[::-1, 1:].T  # the oldest value is put in last
             self.rows[CHANGING[noted[0, 0]]][at] = old
@@ -186,9 +193,9 @@ class MergeLog:
         return out
 
     def subtree(self, node: int, births_from: float = -np.inf) -> NDArray[np.int64]:
-        """Return a row and those that it is made of, parents first.
+        """Return a row and all rows below it, parents first.
 
-        What was born before `births_from` is not looked into.
+        Rows born before `births_from` are returned without those below them.
         """
         room = 256
         while True:
@@ -207,9 +214,9 @@ class MergeLog:
     def crossing(
         self, order: NDArray[np.int64], members: Ids, parts: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """Return the merges of a subtree that join parts of a cut, ascending.
+        """Return the merges of a subtree whose regions lie in several parts of a cut, ascending.
 
-        An edit joins parts as a whole: all its merges do, or none.
+        If one merge of an edit crosses parts, all merges of this edit in the subtree are returned.
         """
         is_leaf = self.rows["first"][order] < 0
         spread = np.empty(len(order), np.int64)
@@ -234,11 +241,11 @@ class MergeLog:
         return members
 
     def naming(self, node: int) -> int:
-        """Return the superpixel that names a row: the first of the first of the first ..."""
+        """Return the superpixel that names a row: follow `first` down to a superpixel."""
         return int(naming_leaf(int(node), self.rows))
 
     def name_table(self, scale: float, locks: NDArray[np.int32]) -> NDArray[np.uint32]:
-        """Return the name of the region of each superpixel; `locks` are the locked ones, or 0."""
+        """Return the name of the region of each superpixel; `locks` has locked rows, or 0."""
         out = np.zeros(len(self.leaves), np.uint32)
         is_there = np.empty(self.count, np.int8)
         top, first = np.empty(self.count, np.int32), np.empty(self.count, np.int32)
@@ -249,7 +256,7 @@ class MergeLog:
     def in_order(self, merges: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return merges in the order in which they happened, for exports.
 
-        They are of one run, and each is given before those that it is made of.
+        The merges are of one run, and each is given before those below it.
         """
         rows = self.rows[merges]
         ends = np.sort(self.rows["low"][self.children(merges)], axis=1).T
@@ -269,10 +276,11 @@ class MergeLog:
 class Names:
     """The name of each superpixel, and the superpixel of each name.
 
-    A region is named by one of its superpixels, so that no two of a partition have one name: that
-    of the larger of the two regions that it was made of, or where a user merged that of the one
-    that was active. A cut gives the name of the whole to its largest part, by letting two
-    superpixels within it change names.
+    A region has the name of one of its superpixels, so that no two regions of a partition have the
+    same name: the name of the larger of the two regions that were merged, or that of the active
+    one if a user merged them. A cut gives the name of the segment to the heir, the part that the
+    edit names, or else the largest: if another superpixel names this part, the two superpixels swap
+    names.
 
     Examples
     --------
@@ -295,7 +303,7 @@ class Names:
             table[old:] = np.arange(old, n + 1)
 
     def swap(self, swap: Swap) -> None:
-        """Let two superpixels change names; again, and they have their own."""
+        """Swap the names of two superpixels; a second swap restores them."""
         a, b = swap
         name_a, name_b = self.of_superpixel[a], self.of_superpixel[b]
         self.of_superpixel[a], self.of_superpixel[b] = name_b, name_a
@@ -356,8 +364,8 @@ def regions_at(leaves: Any, scale: Any, rows: Any, top: Any, out: Any) -> None:
     """Write the region of each superpixel at `scale` to `out`; `top` is a buffer of rows.
 
     No bounds checking. Rows are read once, in order: a parent mostly comes after its children, so
-    that going down the numbers finds its region known. What has taken the place of an older row
-    comes after its parent, and is followed up.
+    that going down the numbers finds its region known. A row may also come after its parent, if it
+    took the place of an older row of the same region: then its parents are followed.
     """
     for node in range(top.size):
         top[node] = node
@@ -390,9 +398,10 @@ def names_at(
 ) -> None:  # fmt: skip
     """Write the name of the region of each superpixel at `scale` to `out`. No bounds checking.
 
-    As `regions_at`, but all that is needed of a row is read at once, into buffers of rows: whether
-    it is there at the scale, its region, and the first of its two regions; for a leaf the negative
-    name, and so for a region once it is known.
+    As `regions_at`, but the fields of a row are read at once, into buffers: whether the region
+    exists at the scale (`is_there`), the region that contains it (`top`), and the first of the two
+    that were merged (`first`). In `first` a leaf has its negative name, and so has a region once
+    its name is known.
     """
     for node in range(top.size - 1, 0, -1):
         is_there[node] = rows[node]["birth"] <= scale
@@ -422,10 +431,10 @@ def names_at(
 
 @kernel
 def list_subtree(node: Any, births_from: Any, rows: Any, stack: Any, out: Any) -> Any:
-    """Write `node` and what it is made of to `out`, parents first; return how many there are.
+    """Write `node` and the rows below it to `out`, parents first; return how many there are.
 
-    `stack` is a buffer as large as `out`; if these are too small, the number that is returned is
-    larger, and `out` is not filled.
+    `stack` is a buffer as large as `out`; if the two are too small, the number that is returned is
+    larger than they are, and `out` is not complete.
     """
     n = 0
     depth = 1

@@ -1,23 +1,30 @@
 """The replay: a greedy run again, beside the record of an earlier one.
 
-The *record* is the live merges of the log above where the replay begins, of all superpixels for a
-look and of one segment for a cut, in the order of their keys. Beside them, boundaries of
-dirty regions wait in the same heap. Whichever has the smaller key comes next; edits, sorted, are a
-third source of merges: an *event* is a pair that one joins, or a part of a cut that it makes whole.
+The *record* is the live merges of the log above the scale at which the replay begins, of all
+superpixels for a look and of one segment for a cut. A heap gives them in the order of their keys; a
+recorded merge enters it when the record has made both its regions. Boundaries of dirty regions are
+in the same heap, and the smallest key of all comes next. Edits, sorted, are a third source of
+merges. An *event* is one pair of superpixels whose regions an edit joins, or one part of a cut,
+which the edit makes whole.
 
-A region is *clean* if it is alive in both runs now, the recorded one and this one, else *dirty*. A
-recorded merge by the policy, of two regions that are there, unlocked, in one part, and that no cut
-keeps apart for ever, is repeated: the policy is not asked. Otherwise it is gone, and so is one of
-an edit, which happens anew. A region of it that is there has then become dirty: the policy is asked
-about its boundaries, which enter the heap. A region that comes to be in both runs is clean again.
+A region is *clean* if both runs have it now, the recorded one and this one, and *dirty* if only one
+of them has. A recorded merge by the policy is repeated, without asking the policy, if this run has
+both its regions, they are not locked, are in one part, and no cut keeps them apart for ever.
+Otherwise the merge is *gone*. A recorded merge of an edit is gone too, because the edit happens
+anew; only at the beginning of a cut, while all of the record is believed (see `run`), it is
+repeated. When a merge is gone, each of its two regions that this run has is no longer clean: the
+policy is asked about its boundaries, which enter the heap. A region that both runs have in the end
+is clean again.
 
 The record may be of several runs, see `Hierarchy`. A *stretch* of it, from one seam to the next, is
 of one run: there a merge comes after those that made its two regions. At a seam, the regions that
-just one of the two runs has change from clean to dirty, or back.
+only one of the two runs has change from clean to dirty, or from dirty to clean: a region is dirty
+above the seam if it was dirty below, or is in that set, but not both.
 
-The kernel `advance` does all that needs neither policy nor edit, and returns to Python for these.
-Nothing is written to the log until the replay is over, so a cancelled one leaves no trace (pieces
-of divided superpixels are written before; their step takes them back).
+The kernel `advance` does all steps that need neither policy nor edit, and returns to Python for
+these. Nothing is written to the log until the replay is over, so a cancelled one leaves no trace in
+the tree (pieces of divided superpixels are written before; their step takes them back). After a
+cancelled edit the hierarchy knows fewer priorities (`Known`), and may ask for some again.
 """
 
 # In its own file, apart from `hierarchy`, which says what is replayed for each kind of edit.
@@ -82,13 +89,13 @@ from napari_agglo.session._hierarchy.superpixels import Asker, Superpixels
 Ids32 = NDArray[np.int32]
 _LAST = 2**62  # the tie of what comes after all edits of a scale
 _NOWHERE = np.zeros(0, np.int8)
-# Merges between two looks at the world, and boundaries to ask about: a tenth of a second or so.
+# Merges, and boundaries to ask about, between two calls of `progress`: about a tenth of a second.
 _STEPS, _ASKED = 100_000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Priorities of boundaries between rows that live where a replay ended, by pair of rows."""
+    """Priorities of boundaries between regions that exist where a replay ended, by pair of rows."""
 
     pairs: NDArray[np.int64]  # ascending
     priorities: NDArray[np.float64]
@@ -110,7 +117,7 @@ class Outcome:
     made: NDArray[np.void]  # new rows
     done: NDArray[np.int32]  # merges whose links must be set: row, first, second
     gone: NDArray[np.int32]  # recorded merges that did not happen
-    fresh: NDArray[np.int32]  # regions that just one of the two runs has in the end
+    fresh: NDArray[np.int32]  # regions that only one of the two runs has in the end
     known: Known
 
 
@@ -126,16 +133,16 @@ class Replay:
     nodes : ndarray
         The region that each of them is in at the start.
     recorded : ndarray
-        Rows of the recorded merges, ascending.
+        Rows of the recorded merges, by ascending row number.
     fresh : ndarray
-        Regions that just one of the two runs has at the start.
+        Regions that only one of the two runs has at the start.
     seams : sequence of (float, ndarray)
-        Scales at which the record goes over to that of an older run, with the regions that just one
-        of the two has there.
+        Scales at which the record goes over to that of an older run, with the regions that only
+        one of the two has there.
     parts : ndarray of int32, optional
         Part of each superpixel in the cut that is made.
     crossing : ndarray, optional
-        The recorded merges that join parts of that cut, ascending.
+        The recorded merges that join parts of that cut, by ascending row number.
     known : Known, optional
         Priorities from the replay below this one.
     """
@@ -255,8 +262,8 @@ class Replay:
     ) -> Outcome:
         """Run up to the scale `target`, edits at it included.
 
-        `believes` says that the record holds, with its edits, until a merge crosses parts; edits
-        that follow happen anew. `events_from` returns them, in order, from a scale on.
+        If it `believes`, the record is repeated with its edits until a merge crosses parts; edits
+        from there on happen anew. `events_from` returns the events from a scale on, in order.
         """
         report(progress, "applying edits", 0, len(self.members))
         self._target = target
@@ -276,7 +283,7 @@ class Replay:
                 events = [one for one in found if (one.scale, one.edit) >= (birth, edit)][::-1]
             elif tie != _LAST:
                 self._happen(events, progress)
-                # Whatever an edit at the target causes lies above it: no boundary need be asked of.
+                # All that an edit at the target causes lies above it: no boundary needs a priority.
                 self._holds = stop == target
             elif seams and seams[-1][0] == stop:
                 self._toggle(seams.pop()[1])
@@ -292,7 +299,7 @@ class Replay:
     def _advance(
         self, stop: float, tie: int, believes: bool, progress: ProgressCallback | None
     ) -> int:
-        """Merge up to a key, and enter boundaries in the heap as is needed; return why it ends."""
+        """Merge up to a key, and enter boundaries in the heap; return the reason of the end."""
         n_rows, steady = self.log.count, self.asker.steady
         limits = Limits(self._target, stop, tie, self._holds, believes, steady, _STEPS)
         while True:
@@ -313,7 +320,7 @@ class Replay:
         offer(within, edit, scale, inside, self._run, own.start, own.stop, own.adjacent)
 
     def _ask(self, wanted: NDArray[np.int32], progress: ProgressCallback | None) -> None:
-        """Have the priority of boundaries: as it is known, or from the policy."""
+        """Set the priority of boundaries: the known one, or that of the policy."""
         unknown = wanted[self.edges["known"][wanted] == 0]
         if len(self.known.pairs) and len(unknown):
             known, priorities = self.known.find(self._pairs(unknown))
@@ -336,7 +343,7 @@ class Replay:
         return pairs
 
     def _toggle(self, fresh: NDArray[np.int32]) -> None:
-        """Let regions appear in, or go from, one of the two runs; their slots are pending then."""
+        """Turn clean regions dirty, and dirty ones clean; add their slots to the pending ones."""
         toggle_rows(fresh, self.rows, self._dirty)
         for row in fresh.tolist():
             slot = self._slot(int(self.rows["low"][row]))
@@ -365,7 +372,7 @@ class Replay:
     # Edits that happen.
 
     def _happen(self, events: list[Event], progress: ProgressCallback | None) -> None:
-        """Let the next edit happen; what it was recorded to do is over then."""
+        """Let the events of the next edit happen, then let its recorded merges be gone."""
         scale, edit = events[-1].scale, events[-1].edit
         self._holds = True
         while events and (events[-1].scale, events[-1].edit) == (scale, edit):
@@ -385,9 +392,9 @@ class Replay:
         self._holds = False
 
     def _may_join(self, inside: NDArray[np.int64], event: Event) -> bool:
-        """Tell whether an edit may join slots: ask the kernel only if some lock or cut might not.
+        """Tell whether an edit may join slots: ask the kernel only if a lock or cut may forbid it.
 
-        Slots are restless if one is locked, they are of several parts, or a newer cut has one.
+        Slots are restless if one is locked, they are of several parts, or a newer cut is in a bag.
         """
         slots = self.slots[inside]
         restless = slots["locked"].any() or (slots["part"] != slots["part"][0]).any()

@@ -52,7 +52,7 @@ RECORDED = np.dtype(
     [
         ("row", np.int32),  # of the log
         ("above", np.int32),  # the recorded merge of its stretch that takes it in, or -1
-        ("waiting", np.int32),  # how many of its two regions such merges have yet to make
+        ("waiting", np.int32),  # number of its regions that merges of its stretch have yet to make
         ("crosses", np.int32),  # whether it joins parts of the cut that is made
     ]
 )
@@ -78,7 +78,7 @@ class KeyQueue(NamedTuple):
 
 
 class Dirty(NamedTuple):
-    """Hash table of regions that one run alone has; see `_toggle` in `replay_kernels`."""
+    """Hash table of regions that only one run has; see `_toggle` in `replay_kernels`."""
 
     hashes: NDArray[np.int64]
     nodes: NDArray[np.int32]  # the row of each
@@ -125,7 +125,7 @@ class Run(NamedTuple):
 class Limits(NamedTuple):
     """The key at which `advance` stops, and what it may do before."""
 
-    target: float  # boundaries of higher levels need not wait: the replay ends there
+    target: float  # boundaries of higher levels need not enter the heap: the replay ends there
     stop: float  # level ...
     stop_tie: int  # ... and, after all automatic merges of that level, tie of the key
     holds: bool  # whether boundaries of pending slots need not be in the heap yet

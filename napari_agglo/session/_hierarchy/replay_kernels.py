@@ -1,11 +1,14 @@
 """Kernels of the replay: heap, slots and the graph of boundaries.
 
-A region is a *slot*: that of its smallest superpixel at the start, after a merge one of the two,
-which is then the root of the other in `joined`. Superpixels are *leaves*, numbered as slots are.
+The superpixels of a replay are its *leaves*, numbered from 0 on in ascending order. (In `merge_log`
+a leaf is the row of a superpixel, in `forest_cells` the end of a tree of the forest.) A region is a
+*slot*, which has the number of a leaf: at the start, that of its smallest superpixel. After a merge
+the union has one of the two slots, which is the root of the other in `joined`.
 
-Boundaries of regions are *edges* of a graph that contracts. They enter it when they are first
-needed: a leaf is *open* once all its boundaries are in the graph, and *closed* before, so that a
-boundary between two superpixels is part of an edge if one of them is open.
+Boundaries of regions are *edges* of a graph that contracts. A boundary between two superpixels
+enters the graph when it is first needed, as part of the edge between their slots. A leaf is *open*
+when all its boundaries are in the graph, and *closed* before. So the boundary of two closed leaves
+is not in the graph.
 
 A slot is *pending* when it has become clean or dirty, or has merged. `offer` then decides which of
 its boundaries enter the heap, and lists them as *wanted*; Python asks the policy about these, and
@@ -76,7 +79,7 @@ def _place_of(hash_a: Any, hash_b: Any, dirty: Dirty) -> Any:
 
 @subroutine
 def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Dirty) -> None:
-    """Note that a region appears in, or goes from, one of the two runs.
+    """Note that one of the two runs has got a region, or has it no more.
 
     `dirty` is a table of regions with 3 where one run has it and the other has not, 2 where both or
     neither, and 0 in empty places.
@@ -93,7 +96,7 @@ def _toggle(hash_a: Any, hash_b: Any, node: Any, dirty: Dirty) -> None:
 
 @subroutine
 def _is_dirty(slot: Any, slots: Any, dirty: Dirty) -> Any:
-    """Tell whether just one of the two runs has the region of a slot."""
+    """Tell whether only one of the two runs has the region of a slot."""
     _, _, marks = dirty
     return marks[_place_of(slots[slot]["hash_a"], slots[slot]["hash_b"], dirty)] == 3
 
@@ -207,7 +210,7 @@ def start_slots(
 
 @inlined
 def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: KeyQueue) -> None:
-    """Let a recorded merge wait, whose two regions the record has made; edits come last."""
+    """Enter a recorded merge in the heap, whose two regions the record has made; edits last."""
     row = np.int64(stream[k]["row"])
     edit = np.int64(rows[row]["edit"])
     if edit >= 0:
@@ -220,7 +223,7 @@ def _wait_for_record(k: Any, n_edges: Any, stream: Any, rows: Any, queue: KeyQue
 
 @kernel
 def start_stream(n_edges: Any, stream: Any, rows: Any, queue: KeyQueue) -> None:
-    """Let the first recorded merges wait. No bounds checking."""
+    """Enter the first recorded merges in the heap. No bounds checking."""
     for k in range(stream.size):
         if stream[k]["waiting"] == 0:
             _wait_for_record(np.int64(k), n_edges, stream, rows, queue)
@@ -234,9 +237,10 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
     enter the heap. PAUSED: as many merges as allowed are done. DIVERGED: while all of the record
     is believed, a merge comes that crosses parts. JOINED: the merge in `state` is done.
 
-    The log has `n_rows` rows without those made. With a steady policy, a boundary keeps its place
-    in the heap when one of its regions grows elsewhere: the boundaries of a hub are not gone
-    through at each of its merges. No bounds checking.
+    The log has `n_rows` rows without those made. By a steady policy, as the mean, the priority of a
+    boundary depends on its own faces alone, and the boundary keeps its place in the heap when one
+    of its regions merges elsewhere. So a merge of a region with very many neighbours, a hub, need
+    not go through all of them. No bounds checking.
     """
     target, stop, stop_tie, holds, believes, steady, most = limits
     state, rows, stream, work, graph, edges, chain, queue, dirty, cuts, results = run
@@ -299,7 +303,8 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
                 u = _slot_of_row(first, rows, work)
                 v = _slot_of_row(second, rows, work)
                 there = u >= 0 and v >= 0 and slots[u]["part"] == slots[v]["part"]
-                # A look: a cut newer than the record may part them; an edit may cross older ones.
+                # In a look, a cut that is newer than the record may keep the two apart. All cuts
+                # are tried: an older one did not prevent the merge, and does not now.
                 if there and rows[row]["edit"] < 0:
                     bag = np.int64(slots[u]["bag"])
                     less = np.int64(slots[v]["bag"])
@@ -388,12 +393,12 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
         bag = np.int64(slots[into]["bag"])
         less = np.int64(slots[other]["bag"])
         # Whether all boundaries of `into` need new keys: the level of an edit, the id of the region
-        # or a cut changed them; or none of them waits yet, as `into` was clean before this merge
-        # (its hash was marked when it was merged, so that a mark now tells of a clean region).
+        # or a cut changed them; or none of them is in the heap yet, as `into` was clean before this
+        # merge. The merge has toggled its mark above: a region that counts as dirty here was clean.
         entirely = not steady or holds or by_edit or slots[other]["low"] < slots[into]["low"]
         entirely = entirely or bags[less, N_CUTS] > 0 or tops[bag] >= level
         entirely = entirely or (row < 0 and _is_dirty(into, slots, dirty))
-        # All boundaries of a dirty region must wait; of a clean one, those with dirty regions.
+        # A dirty region needs all its boundaries in the heap, a clean one those with dirty regions.
         offers: Any = row < 0
         n_listed = np.int64(lists[into, DEGREE] if entirely else n_moved)  # these are the first
         half = np.int64(lists[into, HEAD])
@@ -452,10 +457,14 @@ def offer(
 ) -> None:  # fmt: skip
     """List the boundaries of `pending` slots that are to enter the heap in `wanted`.
 
-    These are all of a dirty slot, and those with dirty ones of a clean slot, but for what cuts keep
-    apart for ever; of a slot that is given as -1 - slot, just what is listed, or made, already.
-    With `within` they are all boundaries between slots that are `inside`, those across which an
-    edit may join at `scale`: no cut that is newer keeps them apart there. No bounds checking.
+    Of a dirty slot these are all boundaries, of a clean slot those with dirty slots. Boundaries of
+    regions that a cut keeps apart for ever are left out. A pending slot may be given as -1 - slot:
+    `advance` has then listed the boundaries in the graph that need it, and only boundaries of
+    closed leaves are added, if the slot is dirty.
+
+    With `within`, for an edit that makes a part whole at `scale`, they are the boundaries between
+    slots that are `inside`, unless a cut that is newer than the edit keeps the two apart there. No
+    bounds checking.
     """
     state, _, _, work, graph, edges, chain, queue, dirty, cuts, results = run
     joined, slots, slot_of, leaves = work

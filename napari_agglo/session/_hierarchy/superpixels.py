@@ -63,7 +63,8 @@ class Superpixels:
         self.more_boundaries = np.zeros((0, graph.layout.boundary_width), np.int64)
         self.row_of = np.arange(n + 1)  # row of each superpixel, counted through both tables
         self.hulls = graph.hulls  # of all rows, if the policy reads them
-        # The slot of each superpixel in a replay; -1 but while one runs, so none has to clear it.
+        # The slot of each superpixel in a replay, -1 of all when none runs: whoever runs a replay
+        # sets its superpixels to -1 afterwards, so that a replay of few need not go through all.
         self.slot_of = np.full(n + 1, -1, np.int32)
 
     @property
@@ -98,7 +99,7 @@ class Superpixels:
         return int(here), int(there)
 
     def divide(self, division: Division) -> Divided:
-        """Exchange the boundaries of a superpixel for those of its pieces."""
+        """Replace a superpixel and its boundaries by its pieces and theirs."""
         pieces = division.members
         around = np.unique(division.new.edges)
         old = around[around <= self.n]
@@ -132,7 +133,7 @@ class Superpixels:
         return before
 
     def revert(self, before: Divided) -> None:
-        """Take the last division back."""
+        """Undo the last division."""
         self._resize(before.n)
         self.start[before.around] = before.start
         self.stop[before.around] = before.stop
@@ -229,8 +230,9 @@ class Asker:
 
     It goes through the very kernels that agglomeration uses, which are compiled by then; of the
     mean, no kernel is needed at all. Rows and features of slots and edges are kept through a
-    replay. A forest that has been asked about more than `few` boundaries in it is asked by way of
-    `forest_cells`, which seldom score a boundary twice, and are not worth their making before.
+    replay. After more than `few` boundaries in one replay a forest is evaluated through
+    `forest_cells`, which keep the leaves that each boundary reached. In a shorter replay few
+    boundaries come twice, and the cells would cost more than they save.
     """
 
     few = 2000

@@ -38,7 +38,7 @@ from napari_agglo.session._store.manifest import (
     digest_array,
     digest_bytes,
 )
-from napari_agglo.session._store.store_errors import RECOVER, SessionDamaged
+from napari_agglo.session._store.store_errors import RECOVER, RESTORE, SessionDamaged
 from napari_agglo.volumes import DenseLabels, are_on_disk, require_memory
 from napari_agglo.volumes import _atomic as files
 
@@ -174,7 +174,9 @@ def _check(
 def _require(condition: bool, name: str, otherwise: str) -> None:
     if not condition:
         raise SessionDamaged(
-            f"The array {name!r} cannot be used: its values {otherwise}", argument="path"
+            f"The array {name!r} cannot be used: its values {otherwise}",
+            argument="path",
+            remedy=RESTORE,
         )
 
 

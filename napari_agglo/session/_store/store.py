@@ -54,6 +54,7 @@ from napari_agglo.session._store.manifest import (
 from napari_agglo.session._store.sources import AFFINITIES, CUE, GOLD, open_source
 from napari_agglo.session._store.store_errors import (
     RECOVER,
+    RESTORE,
     PackageMissing,
     Report,
     SessionDamage,
@@ -183,7 +184,9 @@ class Data:
         winners, losers, priorities = (self._array(f"tree_{name}") for name in TREE)
         if not all(a.ndim == 1 and a.dtype.kind == "i" for a in (winners, losers)):
             raise SessionDamaged(
-                f"The merge tree in {self._folder} cannot be used", argument="path"
+                f"The merge tree in {self._folder} cannot be used",
+                argument="path",
+                remedy=RESTORE,
             )
         try:
             return MergeTree(
@@ -196,7 +199,9 @@ class Data:
             )
         except InvalidInput as error:
             raise SessionDamaged(
-                f"The merge tree in {self._folder} cannot be used: {error}", argument="path"
+                f"The merge tree in {self._folder} cannot be used: {error.problem}",
+                argument="path",
+                remedy=RESTORE,
             ) from error
 
     @property

@@ -78,6 +78,7 @@ class PackageMissing(SessionDamaged):
 
 
 RECOVER = Advice("call recover()")
+RESTORE = Advice("restore the session from a copy")  # with right checksums there is nothing to mend
 
 
 class SessionDamage(UserWarning):

@@ -14,7 +14,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from refusals import refuses
 
-from napari_agglo import InvalidInput
 from napari_agglo.errors import SetOption
 from napari_agglo.evaluate import breakdown, contingency, split_vi
 from napari_agglo.plots import (
@@ -298,9 +297,9 @@ def test_the_error_map_shows_the_plane_that_is_wrong():
     assert "plane 1, 2" in axes.get_title(loc="left")
     rgb = plot_error_map(np.zeros((*gold.shape, 3)), labels, gold, plane=(0, 0))
     assert "plane 0, 0" in rgb.get_title(loc="left")
-    with pytest.raises(InvalidInput, match="2 indices"):
+    with refuses("plane", "leave it out", facts=("2 indices", "(0,)")):
         plot_error_map(np.zeros(gold.shape), labels, gold, plane=(0,))
-    with pytest.raises(InvalidInput, match="`plane`"):
+    with refuses("plane", "leave it out", facts=("0 to 2 along axis 1", "(0, 99)")):
         plot_error_map(np.zeros(gold.shape), labels, gold, plane=(0, 99))
     with refuses("image", "pass the same crop of both"):
         plot_error_map(np.zeros((2, 3)), labels, gold)

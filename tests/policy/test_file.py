@@ -13,10 +13,12 @@ from refusals import refuses
 from sklearn.tree import DecisionTreeClassifier
 
 from napari_agglo import InvalidInput
+from napari_agglo.errors import SetOption
 from napari_agglo.features import FeatureMap
 from napari_agglo.policy import LearnedPolicy, Logistic, flatten_trees, load_policy
 
 FEATURES = FeatureMap("minimal", ("boundary",), 25)
+ANOTHER_COPY = "train the policy again or use another copy"
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def test_every_truncation_is_refused_in_words(policy, tmp_path):
     whole = policy.save(tmp_path / "p.npz").read_bytes()
     for length in [*range(0, 200), *range(200, len(whole), 37)]:
         (tmp_path / "cut.npz").write_bytes(whole[:length])
-        with refuses("path", "train the policy again or use another copy"):
+        with refuses("path", ANOTHER_COPY):
             load_policy(tmp_path / "cut.npz")
 
 
@@ -87,45 +89,45 @@ def test_flipped_bytes_are_refused_or_harmless(policy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "remedy", "fact"),
     [
-        ({"header": {"schema": 2}}, "its schema is 2, and this version reads 1"),
-        ({"header": {"format": "other"}}, "it has another format"),
-        ({"header": {"model": "pickle"}}, "its model 'pickle' is not known"),
-        ({"header": {"bins": 10**9}}, "it has 1000000000 bins"),
-        ({"header": {"cues": []}}, "its cues are not names"),
-        ({"header": {"preset": "large"}}, "`preset` must be one of"),
-        ({"header": {"features": ["a"]}}, "not those of this version"),
-        ({"nodes": None}, "is not a policy file, or is damaged"),
-        ({"nodes": np.zeros((3, 4), np.int64)}, "'nodes' is of type int64, not uint32"),
-        ({"nodes": np.zeros((0, 4), np.uint32), "values": np.zeros(0)}, "a root is not a node"),
-        ({"roots": np.array([10**6], np.uint32)}, "a root is not a node"),
-        ({"roots": np.zeros(0, np.uint32)}, "its roots have shape"),
-        ({"values": np.zeros(1)}, "its values have shape"),
+        ({"header": {"schema": 2}}, "update napari-agglo", "schema is 2"),
+        ({"header": {"format": "other"}}, ANOTHER_COPY, "format"),
+        ({"header": {"model": "pickle"}}, ANOTHER_COPY, "'pickle'"),
+        ({"header": {"bins": 10**9}}, ANOTHER_COPY, "1000000000 bins"),
+        ({"header": {"cues": []}}, ANOTHER_COPY, "cues"),
+        ({"header": {"preset": "large"}}, SetOption("preset", "shape"), "'large'"),
+        ({"header": {"features": ["a"]}}, ANOTHER_COPY, "features"),
+        ({"nodes": None}, ANOTHER_COPY, "damaged"),
+        ({"nodes": np.zeros((3, 4), np.int64)}, ANOTHER_COPY, "'nodes' is of type int64"),
+        ({"nodes": np.zeros((0, 4), np.uint32), "values": np.zeros(0)}, ANOTHER_COPY, "a root"),
+        ({"roots": np.array([10**6], np.uint32)}, ANOTHER_COPY, "a root"),
+        ({"roots": np.zeros(0, np.uint32)}, ANOTHER_COPY, "roots have shape (0,)"),
+        ({"values": np.zeros(1)}, ANOTHER_COPY, "values have shape (1,)"),
     ],
 )
-def test_wrong_contents_are_named(policy, tmp_path, changes, words):
+def test_wrong_contents_are_named(policy, tmp_path, changes, remedy, fact):
     path = rewritten(policy.save(tmp_path / "p.npz"), tmp_path / "q.npz", **changes)
-    with pytest.raises(InvalidInput, match=words):
+    with refuses("path", remedy, facts=(fact,)):
         load_policy(path)
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "words"),
+    ("column", "value", "fact"),
     [
-        (0, FEATURES.width, "a feature that does not exist"),
-        (2, 10**6, "children are not below it"),
-        (3, 0, "children are not below it"),
-        (1, np.float32("nan").view(np.uint32), "a threshold is not finite"),
+        (0, FEATURES.width, "a feature"),
+        (2, 10**6, "children"),
+        (3, 0, "children"),
+        (1, np.float32("nan").view(np.uint32), "a threshold"),
     ],
 )
-def test_hostile_trees_are_refused(policy, tmp_path, column, value, words):
+def test_hostile_trees_are_refused(policy, tmp_path, column, value, fact):
     nodes = policy.model.nodes.copy()
     nodes[0 if column != 3 else 1, column] = value
     if column == 3:
         nodes[1, 2] = 0  # back to the root: a circle
     path = rewritten(policy.save(tmp_path / "p.npz"), tmp_path / "q.npz", nodes=nodes)
-    with pytest.raises(InvalidInput, match=words):
+    with refuses("path", ANOTHER_COPY, facts=(fact,)):
         load_policy(path)
 
 
@@ -133,7 +135,7 @@ def test_a_node_in_two_places_is_refused(policy, tmp_path):
     nodes = policy.model.nodes.copy()
     nodes[0, 3] = nodes[0, 2]
     path = rewritten(policy.save(tmp_path / "p.npz"), tmp_path / "q.npz", nodes=nodes)
-    with pytest.raises(InvalidInput, match="not in exactly one place"):
+    with refuses("path", ANOTHER_COPY, facts=("exactly one place",)):
         load_policy(path)
 
 
@@ -146,13 +148,13 @@ def test_a_huge_declared_shape_allocates_nothing(policy, tmp_path):
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(tmp_path / "q.npz", "w") as new:
         for name in old.namelist():
             new.writestr(name, header.getvalue() if name == "values.npy" else old.read(name))
-    with refuses("path", "train the policy again or use another copy"):
+    with refuses("path", ANOTHER_COPY):
         load_policy(tmp_path / "q.npz")
 
 
 def test_pickles_are_not_opened(tmp_path):
     np.savez(tmp_path / "p.npz", header=np.array([{"a": 1}], object))
-    with refuses("path", "train the policy again or use another copy"):
+    with refuses("path", ANOTHER_COPY):
         load_policy(tmp_path / "p.npz")
     with refuses("path", "train a policy, or correct the path"):
         load_policy(tmp_path / "none.npz")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from napari_agglo.policy import Forest, Logistic, flatten_trees
-from tests.refusals import refuses
 
 
 def flattened(trees):

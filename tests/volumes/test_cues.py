@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from refusals import refuses
 
-from napari_agglo.errors import InvalidInput, SetOption, alternatives
+from napari_agglo.errors import ConvertTo, SetOption, alternatives
 from napari_agglo.volumes import Volume, _volume, check_cues
 from napari_agglo.volumes import _value_range as quantise_module
 
@@ -154,21 +154,21 @@ def test_progress_can_cancel():
 
 
 @pytest.mark.parametrize(
-    ("cues", "ranges", "words"),
+    ("cues", "ranges", "argument", "remedy", "fact"),
     [
-        ({}, None, "`cues` is empty"),
-        ({1: np.zeros(2)}, None, "names for keys"),
-        (np.zeros(2), (0, 0), "two different numbers"),
-        (np.zeros(2), (0, math.inf), "two different numbers"),
-        (np.zeros(2), (-1.7e308, 1.7e308), "infinitely far apart"),
-        (np.zeros(2), {"boundary": (0, 10**400)}, "two different numbers"),
-        (np.zeros(2), 7, "two different numbers"),
-        (np.zeros(2), {"mito": (0, 1)}, r"names \['mito'\], but the cues are \['boundary'\]"),
-        (np.zeros(2, complex), None, "must hold real numbers"),
+        ({}, None, "cues", "pass at least one", "empty"),
+        ({1: np.zeros(2)}, None, "cues", "name them", "[1]"),
+        (np.zeros(2), (0, 0), "ranges", "(0, 255)", "(0, 0)"),
+        (np.zeros(2), (0, math.inf), "ranges", "(0, 255)", "(0, inf)"),
+        (np.zeros(2), (-1.7e308, 1.7e308), "ranges", "(0, 255)", "(-1.7e+308, 1.7e+308)"),
+        (np.zeros(2), {"boundary": (0, 10**400)}, "ranges['boundary']", "(0, 255)", "1000"),
+        (np.zeros(2), 7, "ranges", "(0, 255)", "not 7"),
+        (np.zeros(2), {"mito": (0, 1)}, "ranges", "remove mito", "['boundary']"),
+        (np.zeros(2, complex), None, "cues['boundary']", ConvertTo("float32"), "complex128"),
     ],
 )
-def test_refusals(cues, ranges, words):
-    with pytest.raises(InvalidInput, match=words):
+def test_refusals(cues, ranges, argument, remedy, fact):
+    with refuses(argument, remedy, facts=(fact,)):
         check_cues(cues, (2,), ranges)
 
 

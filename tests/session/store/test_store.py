@@ -297,7 +297,7 @@ class TestSuperpixelsElsewhere:
     def test_other_data_are_refused_and_both_are_shown(self, path):
         other = SUPERPIXELS.copy()
         other[0, 0] = 9
-        with pytest.raises(InvalidInput) as caught:
+        with refuses("superpixels", "pass the same label image") as caught:
             Store.open(path, superpixels=other)
         assert str(caught.value).count("shape (3, 4), 5 superpixels, checksum") == 2
         write_labels(path.parent / "cells.npz", other)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from refusals import refuses
 from windows import give_policy, project_of, settle, show
 
 import napari_agglo as agglo
-from napari_agglo.errors import InvalidInput
 from napari_agglo.widgets import HierarchyWidget, TrainWidget
 from napari_agglo.widgets.hierarchy._build_tree import Plan, build, cue_mismatch
 
@@ -36,7 +36,7 @@ def test_a_policy_of_other_cues_is_refused_with_their_names(dataset, policy):
     assert "the mean" in str(bare.remedy.remedies[0]), "the first remedy must be possible"
     assert "train again" not in str(bare)
     plan = Plan(few, None, policy, None, 0)
-    with pytest.raises(InvalidInput, match="missing"):
+    with refuses("policy", "train again", facts=("missing",)):
         build(plan, lambda progress: pytest.fail("it computes before it refuses"))
     more = replace(dataset, cues={**dataset.cues, "extra": dataset.cues[first]})
     assert "extra" in cue_mismatch(policy, more).problem

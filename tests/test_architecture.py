@@ -210,6 +210,38 @@ def test_a_file_name_occurs_once():
     assert set(import_graph.repeated_names(MODULES)) <= NOT_YET["repeated names"]
 
 
+# The head of a module's name is a noun, or the name is a verb with its object: no gerund,
+# participle or pronoun. `NOUNS` are those that look like one, with what they are.
+HEAD = re.compile(r".*?([a-z0-9]+)(?:_(?:by|on|within)_\w+)?$")  # of `calls_by_address`: calls
+NO_NOUN = re.compile(r"\w+(?:ing|ed)$|each|all|any|some|other|others|own|it|this|that|one|who|what")
+NOUNS = {
+    "covering": "a measure of segmentations: the overlap of each gold segment with its best match",
+    "mapping": "a file of other programs: the segment of each superpixel",
+    "matching": "in a graph: pairs of nodes that share none",
+    "precomputed": "the name of a file format",
+    "rescoring": "in agglomeration: a policy scores the boundaries of a new region again",
+    "training": "the fit of a classifier",
+    "watershed": "a segmentation by flooding",
+}
+
+
+def head_of(stem: str) -> str:
+    """Return the word that the name of a module stands for, such as the last one."""
+    match = HEAD.match(stem.strip("_"))
+    return match[1] if match else ""
+
+
+def test_names_of_modules_have_a_noun_for_head() -> None:
+    heads = {m.name: head_of(m.path.stem) for m in MODULES.values()}
+    strange = {name: head for name, head in heads.items() if NO_NOUN.fullmatch(head)}
+    assert {name: head for name, head in strange.items() if head not in NOUNS} == {}
+    assert NOUNS.keys() - set(strange.values()) == set(), "no module has this name any longer"
+    found = {stem for stem in ("_oriented", "_each", "seeded") if NO_NOUN.fullmatch(head_of(stem))}
+    assert found == {"_oriented", "_each", "seeded"}, "test invalid"
+    assert head_of("_calls_by_address") == "calls"
+    assert head_of("_oriented_cue") == "cue"
+
+
 def test_no_docstring_begins_with_a_question_word():
     assert {m.name: bad for m in of_stage("first words") if (bad := bad_first_words(m.text))} == {}
     for doc in ("What it is.", "Whether it is."):

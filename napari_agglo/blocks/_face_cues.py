@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.volumes import check_cues
-from napari_agglo.volumes._oriented import Offset, check_offsets, cues_of_channels
+from napari_agglo.volumes._oriented_cue import Offset, check_offsets, cues_of_channels
 from napari_agglo.volumes._volume import Volume
 
 AFFINITY = "affinity"  # name of the cue, and the beginning of the names of its parts

@@ -41,7 +41,7 @@ from napari_agglo.volumes import (
     replacing,
     warn_of_places,
 )
-from napari_agglo.volumes._oriented import affinity_gate
+from napari_agglo.volumes._oriented_cue import affinity_gate
 from napari_agglo.volumes._store_location import is_url
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._named_axes import check_same_axes, spacing_of, voxel_size_of
 from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
 from napari_agglo.volumes._open import add_pick, open_channels, open_levels, open_volume
-from napari_agglo.volumes._oriented import (
+from napari_agglo.volumes._oriented_cue import (
     Affinities,
     OrientedCue,
     affinities,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, PickIndex, ReadAffinities, alternatives
 from napari_agglo.volumes._checks import check_same_shape, check_same_spacing
-from napari_agglo.volumes._oriented import Affinities, OrientedCue
+from napari_agglo.volumes._oriented_cue import Affinities, OrientedCue
 from napari_agglo.volumes._value_range import (
     Range,
     ValueFaults,

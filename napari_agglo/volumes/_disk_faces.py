@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._cues import check_cues
-from napari_agglo.volumes._oriented import (
+from napari_agglo.volumes._oriented_cue import (
     Affinities,
     Offset,
     OrientedCue,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, PickIndex, SetOption
 from napari_agglo.volumes._border_lines import fit_lines, read_faces
 from napari_agglo.volumes._named_axes import voxel_size_of
-from napari_agglo.volumes._oriented import Bytes, OrientedCue
+from napari_agglo.volumes._oriented_cue import Bytes, OrientedCue
 from napari_agglo.volumes._value_range import ValueFaults, ValueGate, check_nan, quantise
 from napari_agglo.volumes._volume import in_memory, unwrap
 

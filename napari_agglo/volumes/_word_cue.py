@@ -9,7 +9,7 @@ import numpy as np
 
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.volumes._named_axes import voxel_size_of
-from napari_agglo.volumes._oriented import Bytes
+from napari_agglo.volumes._oriented_cue import Bytes
 from napari_agglo.volumes._volume import in_memory, unwrap
 
 MOST_WORDS = 256

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from napari_agglo.cli._arguments import add_json, add_output, add_spacing, add_value
-from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
     asked_voxel_size,
     check_table_output,
@@ -17,6 +16,7 @@ from napari_agglo.cli._files import (
     refusal,
     write_tiff,
 )
+from napari_agglo.cli._image_folders import Result, add_each, one_or_each
 from napari_agglo.cli._terminal import Console, Stages
 
 NAME = "cue"

@@ -25,8 +25,8 @@ from napari_agglo.cli._command_source import (
     open_source,
 )
 from napari_agglo.cli._commands.evaluate import mean_row
-from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_plot_output, check_table_output, refuse_clash
+from napari_agglo.cli._image_folders import add_each, check_each, for_each, partners
 from napari_agglo.cli._terminal import Console, best_threshold, table, typed_threshold
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from napari_agglo.cli._arguments import (
     gold_files,
 )
 from napari_agglo.cli._command_source import add_session_options, is_session, open_session, own_gold
-from napari_agglo.cli._each import add_each, check_each, for_each, partners
 from napari_agglo.cli._files import check_table_output, open_inputs, refuse_clash
+from napari_agglo.cli._image_folders import add_each, check_each, for_each, partners
 from napari_agglo.cli._terminal import SESSION, Console, table
 from napari_agglo.errors import InvalidInput, check_whole
 

@@ -17,7 +17,6 @@ from napari_agglo.cli._arguments import (
     value_range,
 )
 from napari_agglo.cli._command_source import read_affinities, read_oriented
-from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
     check_axes,
     check_label_output,
@@ -25,6 +24,7 @@ from napari_agglo.cli._files import (
     place,
     write_labels_output,
 )
+from napari_agglo.cli._image_folders import Result, add_each, one_or_each
 from napari_agglo.cli._terminal import WRITE, Console, count
 
 if TYPE_CHECKING:

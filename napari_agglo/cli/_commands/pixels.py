@@ -15,7 +15,6 @@ from napari_agglo.cli._arguments import (
     add_value,
     add_verbosity,
 )
-from napari_agglo.cli._each import Result, add_each, one_or_each
 from napari_agglo.cli._files import (
     asked_voxel_size,
     check_folder_output,
@@ -24,6 +23,7 @@ from napari_agglo.cli._files import (
     refuse_clash,
     write_tiff,
 )
+from napari_agglo.cli._image_folders import Result, add_each, one_or_each
 from napari_agglo.cli._provenance import add_provenance
 from napari_agglo.cli._terminal import Console, count
 from napari_agglo.errors import InvalidInput, SetOption

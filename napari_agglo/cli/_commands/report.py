@@ -31,8 +31,8 @@ from napari_agglo.cli._command_source import (
     open_source,
 )
 from napari_agglo.cli._commands.evaluate import WHOLE
-from napari_agglo.cli._each import add_each, for_each, partners
 from napari_agglo.cli._files import check_folder_output, open_image, output_folder, refuse_clash
+from napari_agglo.cli._image_folders import add_each, for_each, partners
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._terminal import Console, table
 

@@ -20,8 +20,8 @@ from napari_agglo.cli._arguments import (
     graph_files,
 )
 from napari_agglo.cli._command_source import FileSource
-from napari_agglo.cli._each import partners
 from napari_agglo.cli._files import check_table_output, refuse_clash
+from napari_agglo.cli._image_folders import partners
 from napari_agglo.cli._terminal import GRAPH, Console, count, one_work, table
 from napari_agglo.errors import InvalidInput, SetOption, check_whole
 

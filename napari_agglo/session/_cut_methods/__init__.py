@@ -6,7 +6,7 @@ one new file.
 
 from napari_agglo.session._cut_methods.cut_registry import CutProblem, cut_method, cut_methods
 from napari_agglo.session._cut_methods.min_cut import boundary_costs, min_cut
-from napari_agglo.session._cut_methods.seeded import seeded
+from napari_agglo.session._cut_methods.seed_cut import seeded
 from napari_agglo.session._cut_methods.segment_graph import (
     connected_pieces,
     detached,

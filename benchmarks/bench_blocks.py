@@ -221,7 +221,7 @@ def end_to_end(
         "peak_gb": max(one["peak_gb"] for one in stages.values()),
         "superpixels": len(np.load(output / "graph" / "ids.npy", mmap_mode="r")) - 1,
         "boundaries": marker_of(output, "graph")["boundaries"],
-        "left": marker_of(output, "graph")["regions"],
+        "left": marker_of(output, "graph")["regions"], "number": numbering(output, plan),
         "bytes": table_bytes(output), "disk_gb": round(_disk(output) / 1e9, 2),
     }  # fmt: skip
 
@@ -267,6 +267,17 @@ def marker_of(output: Path, stage: str) -> dict[str, Any]:
     """Return the notes of a stage of one task."""
     notes: dict[str, Any] = json.loads((output / "done" / stage / "000000.json").read_text())
     return notes
+
+
+def numbering(output: Path, plan: Any) -> dict[str, int]:
+    """Return the pieces that the stage `number` numbers, and its bytes, if there is one."""
+    from napari_agglo.blocks import _budget
+
+    if plan.superpixels is not None:
+        return {}
+    pieces = marker_of(output, "number")["pieces"]
+    needed = _budget.NUMBER_BYTES * pieces
+    return {"pieces": pieces, "needed_bytes": needed, "disk_bytes": _disk(output / "number")}
 
 
 def _disk(folder: Path) -> int:

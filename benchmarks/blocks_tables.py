@@ -22,9 +22,9 @@ LONG = ("run-large", "run-full", "run-four-full", "run-four")
 GROUPS = {
     "plan": "plan, with its sample",
     "cut": "superpixels: flood with a halo",
-    "join": "superpixels: join and write",
-    "number": "superpixels: join and write",
-    "superpixels": "superpixels: join and write",
+    "join": "superpixels: join across faces",
+    "number": "superpixels: number, in one task",
+    "superpixels": "superpixels: write",
     "overview": "pyramid of the superpixels",
     "statistics": "statistics",
     "reduce": "reduction to the graph",
@@ -143,14 +143,26 @@ def stages_table(run: dict[str, Any]) -> str:
         f"{_load(run):.1f} on two cores.\n\n"
     )
     rows = [
-        [stage, f"{one['cpu']:,.1f}", f"{_voxels(run) / max(one['cpu'], 1e-9):,.1f}",
-         f"{one['peak_gb']:.2f}"]
+        [stage, f"{one['cpu']:,.1f}", f"{one['seconds']:,.1f}",
+         f"{_voxels(run) / one['cpu']:,.1f}" if one["cpu"] else "-", f"{one['peak_gb']:.2f}"]
         for stage, one in _grouped(run).items()
     ]  # fmt: skip
-    rows.append(["all", f"{run['cpu']:,.1f}", f"{_voxels(run) / run['cpu']:,.2f}",
-                 f"{run['peak_gb']:.2f}"])  # fmt: skip
-    head = ["stage", "CPU seconds", "million voxels a CPU second", "peak, GB"]
-    return text + table(head, rows) + _commands([run])
+    rows.append(["all", f"{run['cpu']:,.1f}", f"{run['seconds']:,.1f}",
+                 f"{_voxels(run) / run['cpu']:,.2f}", f"{run['peak_gb']:.2f}"])  # fmt: skip
+    head = ["stage", "CPU seconds", "seconds", "million voxels a CPU second", "peak, GB"]
+    return text + table(head, rows) + _numbering(run) + _commands([run])
+
+
+def _numbering(run: dict[str, Any]) -> str:
+    """Return the size of the one task that numbers the pieces of all blocks, if there was one."""
+    number = run.get("number")
+    if not number:
+        return ""
+    return (
+        f"\n\nThe stage `number` joins and numbers {number['pieces']:,} pieces of superpixels in "
+        f"one task, while nothing else runs: {number['needed_bytes'] / 1e6:,.1f} MB of memory in "
+        f"the plan, {number['disk_bytes'] / 1e6:,.1f} MB on disk (measured)."
+    )
 
 
 def _boundaries(run: dict[str, Any]) -> str:

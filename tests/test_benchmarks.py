@@ -11,7 +11,7 @@ import pytest
 
 import napari_agglo as agglo
 from benchmarks import __main__ as command
-from benchmarks import bench_compile, judge
+from benchmarks import bench_compile, blocks_tables, judge
 from benchmarks.experiment_little_gold import PATCH, paint
 from benchmarks.results import (
     BLOCK,
@@ -240,3 +240,26 @@ def test_a_profile_charges_each_library_for_its_own_time_and_for_what_belongs_to
     assert first[("napari_agglo", "dock.work")] == 5, "its own, and that of numpy called by it"
     assert shares(first) == {"frame": 35, "Qt": 8, "napari_agglo": 5, "napari": 3}
     assert shares(second)["napari"] == 3
+
+
+def test_the_numbering_of_blocks_has_a_row_of_its_own():
+    names = ("plan", "cut", "join", "number", "superpixels", "statistics", "reduce-1", "graph",
+             "tree", "table", "labels")  # fmt: skip
+    stages = {
+        name: {"cpu": 1.0 + k, "seconds": 20.0 + k, "peak_gb": k / 10}
+        for k, name in enumerate(names)
+    }
+    run = {
+        "shape": (100, 100, 100), "cues": 1, "statistics": "mean", "superpixels_of": "",
+        "halo": 16, "superpixels": 500, "boundaries": 3000, "hierarchical": False, "blocks": 8,
+        "block": (50, 50, 50), "workers": 2, "peak_gb": 1.0, "memory_gb": 2.0, "disk_gb": 0.1,
+        "seconds": 275.0, "cpu": 66.0, "stages": stages, "command": "python -m x",
+        "number": {"pieces": 700, "needed_bytes": 8.4e6, "disk_bytes": 2.8e6},
+    }  # fmt: skip
+    text = blocks_tables.stages_table(run)
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    (number,) = [row for row in rows if "number" in row[0]]
+    assert number[1:] == ["4.0", "23.0", "0.2", "0.30"]
+    cells = {row[0]: row[1] for row in rows[2:]}
+    assert cells["reduction to the graph"] == "15.0", "sums of several stages"
+    assert "700 pieces" in text and "8.4 MB of memory" in text and "2.8 MB on disk" in text

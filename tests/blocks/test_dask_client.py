@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import zarr
@@ -26,6 +28,7 @@ from napari_agglo.blocks._dask_client import Workers
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 MB = 10**6
+ROOT = str(Path(__file__).parents[2])
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +182,6 @@ def test_worker_processes_give_what_the_whole_gives(cluster, volume, dams, stati
     check_exact(volume, dams, statistics, client=cluster)
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):
     folder = place / "killed"
     planned(place, "killed")
@@ -197,6 +199,45 @@ def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):
     assert len(set(tasks)) == len(tasks), "no finished block was done again"
     assert content(folder) == content(alone)
     cluster.wait_for_workers(3)  # one of them new, for the next test
+
+
+CLIENT = """
+import os, signal, sys
+import distributed
+from napari_agglo import blocks
+
+def die(progress):
+    if progress.stage == "statistics" and progress.done >= 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    client = distributed.Client(sys.argv[2])
+    blocks.run(sys.argv[1], client=client, progress=die)
+"""
+
+
+def at_work(dask_worker):
+    """Return how many tasks a worker does or is about to, also of a client that has gone."""
+    return len(dask_worker.state.executing) + len(dask_worker.state.ready)
+
+
+def test_a_client_that_dies_is_started_again(cluster, place, alone, tmp_path):
+    folder = place / "client"
+    planned(place, "client")
+    (tmp_path / "client.py").write_text(CLIENT)
+    words = [tmp_path / "client.py", folder, cluster.scheduler.address]
+    died = subprocess.run(
+        [sys.executable, *map(str, words)], env={**os.environ, "PYTHONPATH": ROOT}, check=False
+    )
+    assert died.returncode == -signal.SIGKILL
+    state = {one.name: one for one in blocks.status(folder).stages}
+    assert state["statistics"].done > 0, "test invalid"
+    while any(cluster.processing().values()) or any(cluster.run(at_work).values()):
+        time.sleep(0.05)
+    assert blocks.run(folder, client=cluster).is_complete
+    tasks = finished(folder)
+    assert len(set(tasks)) == len(tasks), "no finished block was done again"
+    assert content(folder) == content(alone)
 
 
 def test_the_graph_has_what_worker_processes_leave(place):

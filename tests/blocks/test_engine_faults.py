@@ -105,7 +105,6 @@ def test_absent_chunks_of_an_input_are_counted_once(place, block):
 FULL, DENIED = (OSError(code, os.strerror(code)) for code in (errno.ENOSPC, errno.EACCES))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "message", "remedy"),
     [
@@ -145,24 +144,27 @@ def fail_after(times, error, monkeypatch, *names):
         monkeypatch.setattr(name, failing(pkgutil.resolve_name(name)))
 
 
-@pytest.mark.slow
+FULL_DISKS = [  # a chunk, an array, a marker, a new store, and the note that all is done
+    ("zarr.storage._local._put", 0, "pyramid-2/*"),
+    ("napari_agglo.volumes._precomputed.Path.write_bytes", 1, "precomputed-0/*"),
+    ("numpy.lib.format.write_array", 0, "tree/*"),
+    ("numpy.lib.format.write_array_header_1_0", 0, "graph/*"),
+    ("napari_agglo.blocks._engine.write_marker", 2, "statistics/*"),
+    ("napari_agglo.blocks._stores.create_levels", 0, "store"),
+    ("napari_agglo.blocks._task_markers.files.write_new", 0, "complete.json"),
+]
+
+
 @pytest.mark.parametrize(
     ("where", "times", "forgotten"),
     [
         ("zarr.storage._local._put", 2, "labels/*"),
-        ("zarr.storage._local._put", 0, "pyramid-2/*"),
-        ("napari_agglo.volumes._precomputed.Path.write_bytes", 1, "precomputed-0/*"),
-        ("numpy.lib.format.write_array", 0, "tree/*"),
-        ("numpy.lib.format.write_array_header_1_0", 0, "graph/*"),
-        ("napari_agglo.blocks._engine.write_marker", 2, "statistics/*"),
-        ("napari_agglo.blocks._stores.create_levels", 0, "store"),
-        ("napari_agglo.blocks._task_markers.files.write_new", 0, "complete.json"),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in FULL_DISKS),
     ],
 )
 def test_a_full_disk_is_named_and_the_run_goes_on(
     undisturbed, tmp_path, monkeypatch, where, times, forgotten
 ):
-    """In a chunk, an array, a marker, a new store, and the note that all is done."""
     folder = copied(undisturbed.folder, tmp_path / "r")
     if forgotten == "store":
         shutil.rmtree(folder / "labels.ome.zarr")
@@ -337,7 +339,6 @@ def test_blocks_fit_the_budget_and_have_little_halo(tmp_path, memory, workers):
     assert all(b % c == 0 for b, c in zip(plan.block, plan.chunks, strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["below a file", "lock", "locks"])
 def test_a_folder_that_cannot_be_written_to_is_refused(place, way):
     folder, source = place / "result", str(place / "boundary.zarr")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import pkgutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 import zarr
@@ -18,7 +15,6 @@ import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.blocks import _engine
 
-ROOT = Path(__file__).parents[2]
 WRITERS = (  # of a chunk, an array, a table or marker
     "zarr.storage._local._put",
     "napari_agglo.blocks._run_files.write_array",
@@ -130,44 +126,4 @@ def test_a_killed_run_gives_the_same_bytes(place, expected, stage, done):
     assert blocks.run(place / "result").is_complete
     tasks = finished(place / "result")
     assert len(set(tasks)) >= len(tasks) - 2, "only those that were running are done again"
-    assert content(place / "result") == expected
-
-
-CLIENT = """
-import os, signal, sys, time
-import distributed
-from napari_agglo import blocks
-
-def die(progress):
-    if progress.stage == "statistics" and progress.done >= 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if __name__ == "__main__":
-    client = distributed.Client(sys.argv[2])
-    blocks.run(sys.argv[1], client=client, progress=die)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_client_that_dies_is_started_again(place, expected, tmp_path):
-    distributed = pytest.importorskip("distributed")
-    script = tmp_path / "client.py"
-    script.write_text(CLIENT)
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        died = subprocess.run(
-            [sys.executable, str(script), str(place / "result"), cluster.scheduler_address],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            check=False,
-        )
-        assert died.returncode == -signal.SIGKILL
-        with distributed.Client(cluster) as client:
-            time.sleep(1)
-            while any(client.processing().values()):  # tasks that still run on the workers
-                time.sleep(0.1)
-            assert blocks.run(place / "result", client=client).is_complete
-    tasks = finished(place / "result")
-    assert len(set(tasks)) == len(tasks)
     assert content(place / "result") == expected

@@ -59,17 +59,21 @@ def inside(graph, superpixel):
     return np.argwhere(graph.superpixels.image[box] == superpixel) + graph.boxes[superpixel, 0]
 
 
-@pytest.mark.slow
-def test_a_run_is_opened_and_proofread(viewer, free_hands, run, monkeypatch, tmp_path, never_whole):
-    hands = free_hands
+@pytest.fixture
+def opened(viewer, free_hands, run, monkeypatch, never_whole):
+    """Open the run in a window, as a volume that is larger than memory."""
     limit_voxels(monkeypatch, 20_000, 10_000)
     # Kernels that this test does not need are not waited for.
     monkeypatch.setattr(
         "napari_agglo.widgets.proofread._open_session.start_warm_up", lambda _: None
     )
-    project, scene = project_of(viewer), scene_of(viewer)
     open_run(viewer, run)
-    hands.settle()
+    free_hands.settle()
+    return free_hands
+
+
+def test_a_run_is_shown_lazily(viewer, opened, run, monkeypatch):
+    hands, project, scene = opened, project_of(viewer), scene_of(viewer)
     session = project.session
     assert session is not None
     assert session.path == run.with_name("cells.agglo")
@@ -95,9 +99,13 @@ def test_a_run_is_opened_and_proofread(viewer, free_hands, run, monkeypatch, tmp
     assert np.array_equal(
         session.graph.ids[np.asarray(layer.data[0][plane])], session.labels(np.s_[plane])
     )
-    project.threshold = 0.3
-    hands.settle()
 
+
+@pytest.mark.slow
+def test_a_run_is_proofread(viewer, opened, run, monkeypatch, tmp_path):
+    hands, project, scene = opened, project_of(viewer), scene_of(viewer)
+    session, layer = project.session, scene.segmentation
+    plane = viewer.dims.current_step[0]
     # Click a segment, cut through its largest superpixel, undo.
     graph = session.graph
     here = np.unique(graph.superpixels.image[plane])

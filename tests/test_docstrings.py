@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import doctest
 import inspect
 import re
 from importlib import import_module
@@ -42,6 +43,12 @@ def listed_names() -> list[str]:
         elif match := re.fullmatch(r"   (\w+)", line):
             names.append(f"{folder}.{match[1]}")
     return names
+
+
+def listed_values() -> list[str]:
+    """Return the names on the page that are no functions or classes, such as registries."""
+    text = REFERENCE.read_text(encoding="utf-8")
+    return re.findall(r"^\.\. py:data:: (\S+)$", text, re.MULTILINE)
 
 
 def named(name: str) -> object:
@@ -163,6 +170,38 @@ def test_names_that_the_docs_use_are_in_the_reference():
                     absent.append((name, page))
     assert absent == []
     assert "napari_agglo.volumes.split_components" in used, "test invalid"
+
+
+# Folders whose names are all for users, but for these.
+FOR_USERS = (
+    "superpixels", "learning", "partition", "pixels", "shapes", "evaluate", "compare", "plots",
+    "movie", "report", "samples", "session", "blocks",
+)  # fmt: skip
+INTERNAL = {
+    "superpixels.CueKind", "learning.training_pairs", "pixels.check_classes", "plots.check_plane",
+    "plots.MERGE", "plots.SPLIT", "plots.grey", "plots.tinted", "plots.shown", "session.NOT_KEPT",
+}  # fmt: skip
+
+
+def test_every_name_for_users_is_in_the_reference():
+    listed = [named(name) for name in (*listed_names(), *listed_values())]
+    absent = {
+        f"{folder}.{name}"
+        for folder in FOR_USERS
+        for name in import_module(f"napari_agglo.{folder}").__all__
+        if not any(named(f"napari_agglo.{folder}.{name}") is one for one in listed)
+    }
+    assert absent == INTERNAL
+    policy = import_module("napari_agglo.policy")
+    features = import_module("napari_agglo.features")
+    for value in (policy.policies, policy.save_policy, features.PRESETS, features.feature_blocks):
+        assert any(value is one for one in listed)
+
+
+def test_examples_of_values_run():
+    tried = doctest.testfile(str(REFERENCE), module_relative=False, encoding="utf-8")
+    assert tried.failed == 0
+    assert tried.attempted >= 10
 
 
 def test_docstring_rule_can_fail():

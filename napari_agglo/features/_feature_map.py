@@ -289,6 +289,13 @@ def feature_map(graph: RegionGraph, preset: str = "shape") -> FeatureMap:
     -------
     FeatureMap
         The features, by their names.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.2, 0.6]]))
+    >>> feature_map(graph, "minimal").cues
+    ('boundary',)
     """
     if graph.layout.powers == 1:
         raise InvalidInput(
@@ -496,6 +503,14 @@ def feature_matrix(graph: RegionGraph, features: FeatureMap) -> NDArray[np.float
     -------
     ndarray of float32, shape (m, features.width)
         A row for each boundary, in the order of `graph.edges`.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> graph = agglo.region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.2, 0.6]]))
+    >>> features = feature_map(graph, "minimal")
+    >>> feature_matrix(graph, features).shape == (2, features.width)
+    True
     """
     out = np.zeros((graph.n_boundaries, features.width), np.float32)
     ends, ids = graph.edges.astype(np.int32), np.arange(len(graph.regions), dtype=np.int32)

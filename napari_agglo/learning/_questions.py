@@ -501,6 +501,16 @@ def answer_by_gold(graph: RegionGraph, gold: Any) -> Callable[[Question], bool |
     -------
     callable
         From a `Question` to True, False or None.
+
+    Examples
+    --------
+    >>> import napari_agglo as agglo
+    >>> from napari_agglo.learning import Questions
+    >>> labels = np.repeat(np.arange(1, 17).reshape(4, 4), 8, axis=1).repeat(8, axis=0)
+    >>> graph = agglo.region_graph(labels, np.random.default_rng(0).random(labels.shape))
+    >>> answer = answer_by_gold(graph, np.where(labels % 4 > 1, 1, 2))
+    >>> answer(Questions(graph).next()) in (True, False)
+    True
     """
     table = gold_table(graph, gold)
     shared = np.zeros((graph.n_regions + 1, len(table.column_ids)), np.int64)

@@ -103,6 +103,12 @@ def boundary_labels(edges: NDArray[np.int64], assignments: NDArray[np.int64]) ->
     -------
     ndarray of int8, shape (m,)
         The sign of the sum of the labels by all gold standards.
+
+    Examples
+    --------
+    >>> edges, gold_of = np.array([[0, 1], [1, 2], [2, 3]]), np.array([[5, 5, 7, 0]])
+    >>> boundary_labels(edges, gold_of).tolist()
+    [-1, 1, 0]
     """
     first = assignments[:, edges[:, 0]]
     second = assignments[:, edges[:, 1]]

@@ -87,7 +87,7 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
     Parameters
     ----------
     path : path-like
-        The file to write, ``.mp4``, ``.gif`` or ``.png``.
+        The file to write, ``.mp4`` or ``.gif``, or a folder of PNG, without a suffix.
 
     Returns
     -------
@@ -98,6 +98,11 @@ def check_movie_path(path: str | PathLike[str]) -> Path:
     ------
     InvalidInput
         If the suffix is another one, or a package for it is not installed.
+
+    Examples
+    --------
+    >>> check_movie_path("merging.gif").name
+    'merging.gif'
     """
     target = Path(path)
     if target.suffix.lower() not in (".mp4", ".gif", ""):

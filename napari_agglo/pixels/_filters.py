@@ -88,6 +88,12 @@ class FilterBank:
         Channels of the image; each has features of its own.
     structure : bool
         Whether the eigenvalues of the structure tensor are among the features.
+
+    Examples
+    --------
+    >>> bank = FilterBank(scales=(1.0, 2.0), axes=2)
+    >>> bank.width, bank.names[:2]
+    (10, ('value at 1', 'gradient at 1'))
     """
 
     scales: tuple[float, ...] = (0.7, 1.0, 2.0, 4.0)

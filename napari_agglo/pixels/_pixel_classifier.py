@@ -371,6 +371,19 @@ def load_pixel_classifier(path: str | PathLike[str]) -> PixelClassifier:
     -------
     PixelClassifier
         One whose probabilities are, bit for bit, those of the classifier that was saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> image = np.zeros((16, 16))
+    >>> image[:, 8] = 1
+    >>> strokes = np.where(image > 0, 1, 2)
+    >>> from napari_agglo.pixels import load_pixel_classifier, train_pixels
+    >>> classifier = train_pixels(image, strokes, scales=(1.0,))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read = load_pixel_classifier(classifier.save(f"{folder}/pixels.npz"))
+    >>> read.classes == classifier.classes
+    True
     """
     with model_file(path, "pixel classifier") as archive:
         header = read_header(archive, _FORMAT, SCHEMA)

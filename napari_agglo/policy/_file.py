@@ -41,7 +41,37 @@ _ARRAYS = {
 
 
 def save_policy(policy: Policy, path: str | PathLike[str]) -> Path:
-    """Write a learned policy to ``path``, whole or not at all."""
+    """Write a learned policy to a file, whole or not at all; `LearnedPolicy.save` does the same.
+
+    Parameters
+    ----------
+    policy : Policy
+        A learned policy; others are refused.
+    path : path-like
+        The file to write, ``.npz``.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    InvalidInput
+        If the policy was not learned.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> superpixels = np.arange(1, 25).reshape(4, 6)
+    >>> graph = agglo.region_graph(superpixels, np.where(superpixels % 6 > 3, 0.7, 0.2))
+    >>> policy = agglo.train(graph, superpixels % 6 // 4 + 1, strategy="flat", preset="minimal")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_policy(policy, f"{folder}/policy.npz").name
+    'policy.npz'
+    """
     target, data = Path(path), encode_policy(policy)
     with replacing(target) as temporary:
         temporary.write_bytes(data)
@@ -103,6 +133,20 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
     -------
     LearnedPolicy
         One whose scores are, bit for bit, those of the policy that was saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> superpixels = np.arange(1, 25).reshape(4, 6)
+    >>> graph = agglo.region_graph(superpixels, np.where(superpixels % 6 > 3, 0.7, 0.2))
+    >>> gold = np.where(superpixels % 6 > 3, 1, 2)
+    >>> policy = agglo.train(graph, gold, strategy="flat", preset="minimal")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read = load_policy(policy.save(f"{folder}/policy.npz"))
+    >>> bool((read.score(graph) == policy.score(graph)).all())
+    True
     """
     with model_file(path, "policy") as archive:
         header = _header(archive)

@@ -204,7 +204,23 @@ def graph_for(policy: Policy, graph: RegionGraph) -> RegionGraph:
 
 
 def policy_record(policy: object) -> dict[str, Any] | None:
-    """Return the training record of a policy; None if it was not trained."""
+    """Return the training record of a policy; None if it was not trained.
+
+    Parameters
+    ----------
+    policy : Policy
+        A policy of any kind.
+
+    Returns
+    -------
+    dict or None
+        The options of the training, its data and its errors, as the policy file has them.
+
+    Examples
+    --------
+    >>> policy_record(MeanPolicy()) is None
+    True
+    """
     return getattr(policy, "record", None)
 
 
@@ -443,6 +459,15 @@ class OrientedMeanPolicy:
     ----------
     cue : str, optional
         The name of an oriented cue.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import napari_agglo as agglo
+    >>> affinities = agglo.affinities(np.ones((2, 1, 3)), [(-1, 0), (0, -1)])
+    >>> graph = agglo.region_graph(np.array([[1, 2, 3]]), affinities)
+    >>> agglo.agglomerate(graph, "oriented mean").n_segments(0.5)
+    1
     """
 
     cue: str | None = None

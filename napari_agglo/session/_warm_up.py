@@ -75,6 +75,11 @@ def is_warm() -> bool:
     -------
     bool
         Whether nothing is left to compile.
+
+    Examples
+    --------
+    >>> is_warm() in (True, False)
+    True
     """
     return len(_done) == len(STAGES)
 
@@ -86,6 +91,11 @@ def stages_to_compile() -> list[str]:
     -------
     list of str
         Names of stages.
+
+    Examples
+    --------
+    >>> set(stages_to_compile()) <= {"merge", "evaluate", "learn", "edit", "paint"}
+    True
     """
     return [stage for stage, main in _KERNELS.items() if not is_cached(main)]
 
@@ -102,6 +112,11 @@ def seconds_to_compile(stages: Iterable[str]) -> int:
     -------
     int
         Seconds.
+
+    Examples
+    --------
+    >>> seconds_to_compile(["merge", "edit"]) > seconds_to_compile(["merge"]) > 0
+    True
     """
     return sum(_SECONDS[stage] for stage in stages)
 

@@ -96,6 +96,13 @@ def texton_dictionary(
     Returns
     -------
     ndarray of float32, shape (n_words, components)
+
+    Examples
+    --------
+    >>> from napari_agglo.superpixels import texton_dictionary
+    >>> images = [np.random.default_rng(k).random((32, 32)) for k in range(2)]
+    >>> len(texton_dictionary(images, n_words=4))
+    4
     """
     check_whole("n_words", n_words, 2, 256)
     each: list[NDArray[np.float32]] = []

@@ -312,6 +312,11 @@ def open_levels(source: str | os.PathLike[str]) -> list[Volume]:
     source
         As for `open_volume`. OME-Zarr and precomputed volumes have levels.
 
+    Returns
+    -------
+    list of Volume
+        The levels, which are read when they are used.
+
     Examples
     --------
     >>> import tempfile, numpy as np

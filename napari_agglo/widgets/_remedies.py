@@ -17,12 +17,15 @@ from napari_agglo.errors import (
     sentence,
 )
 
-_OPTIONS = {
-    "ranges": "the range",
+# Labels of the options of superpixels. The form of the Data step takes them from here.
+OPTION_LABELS = {
+    "per_plane": "each plane by itself",
+    "min_size": "Least size",
+    "sigma": "Smoothing",
     "nan": "NaN",
-    "value_range": "the range",
-    "per_plane": "Per plane",
-    "min_size": "Min size",
+}
+_OPTIONS = {"ranges": "the range", "value_range": "the range"} | {
+    name: f"“{text}”" for name, text in OPTION_LABELS.items()
 }
 
 
@@ -65,10 +68,7 @@ def window_remedy(remedy: Remedy) -> str:
     if isinstance(remedy, SetOption) and remedy.option == "force":
         return "merge anyway"
     if isinstance(remedy, SetOption):
-        option = _OPTIONS.get(remedy.option, remedy.option.replace("_", " "))
-        whose = f" of “{remedy.key}”" if remedy.key else ""
-        to = "" if remedy.value is None else f" to {value_text(remedy.value)}"
-        return f"set {option}{whose}{to} in step 1, Data {remedy.when}".rstrip()
+        return f"{setting_text(remedy)} in step 1, Data {remedy.when}".rstrip()
     if isinstance(remedy, PickIndex):
         return "use one plane of it"
     if isinstance(remedy, ConvertTo):
@@ -78,6 +78,23 @@ def window_remedy(remedy: Remedy) -> str:
     if isinstance(remedy, LabelComponents):
         return "label its connected components first"
     return str(remedy)
+
+
+def setting_text(remedy: SetOption) -> str:
+    """Return the setting of an option by the label of its control.
+
+    Examples
+    --------
+    >>> setting_text(SetOption("min_size", 7)), setting_text(SetOption("per_plane", True))
+    ('set “Least size” to 7', 'tick “each plane by itself”')
+    """
+    option = _OPTIONS.get(remedy.option, remedy.option.replace("_", " "))
+    if isinstance(remedy.value, bool):
+        return f"{'tick' if remedy.value else 'untick'} {option}"
+    whose = f" of “{remedy.key}”" if remedy.key else ""
+    return f"set {option}{whose}" + (
+        "" if remedy.value is None else f" to {value_text(remedy.value)}"
+    )
 
 
 def value_text(value: object) -> str:

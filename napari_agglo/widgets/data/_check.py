@@ -21,7 +21,7 @@ from napari_agglo.errors import (
     sentence,
 )
 from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets._remedies import value_text, window_problem, window_remedy
+from napari_agglo.widgets._remedies import setting_text, value_text, window_problem, window_remedy
 from napari_agglo.widgets.data._guess_roles import BOUNDARY, has_role
 from napari_agglo.widgets.data._layers import (
     TEXTONS,
@@ -305,6 +305,8 @@ def _fix_option(remedy: SetOption, chosen: Selection) -> Fix | None:
     if remedy.option == "nan" and remedy.value == "boundary":
         return Fix("Treat NaN as boundary", lambda: chosen.set_option("nan", "boundary"))
     if remedy.option in chosen.options:
-        text = f"Set {remedy.option.replace('_', ' ')} to {value_text(remedy.value)}"
-        return Fix(text, lambda: chosen.set_option(remedy.option, remedy.value))
+        text = setting_text(remedy)
+        return Fix(
+            text[0].upper() + text[1:], lambda: chosen.set_option(remedy.option, remedy.value)
+        )
     return None

@@ -38,7 +38,7 @@ from napari_agglo.widgets._qt import (
     row,
     tell_error,
 )
-from napari_agglo.widgets._remedies import window_sentence
+from napari_agglo.widgets._remedies import OPTION_LABELS, window_sentence
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.data._cue_table import CueTable
 from napari_agglo.widgets.data._guess_roles import BOUNDARY
@@ -143,6 +143,12 @@ class PersonRow(QWidget):
             self._selection.use_several(self._selection.people, number - 1)
 
 
+_OPTION_PARTS: dict[str, dict[str, Any]] = {
+    "per_plane": {"name": "per plane"},
+    "nan": {"names": {"boundary": "treat as boundary"}},
+}
+
+
 class OptionForm(Form):
     """Some options of `oversegment` in the selection."""
 
@@ -150,10 +156,8 @@ class OptionForm(Form):
         super().__init__(
             oversegment,
             table={
-                "per_plane": {"label": "each plane by itself", "name": "per plane"},
-                "min_size": {"label": "Least size"},
-                "sigma": {"label": "Smoothing"},
-                "nan": {"label": "NaN", "names": {"boundary": "treat as boundary"}},
+                name: {"label": text, **_OPTION_PARTS.get(name, {})}
+                for name, text in OPTION_LABELS.items()
             },
             **parts,
         )

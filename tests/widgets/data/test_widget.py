@@ -529,6 +529,18 @@ def test_a_plane_is_taken_by_a_click(viewer, opened, project, crop):
     assert viewer.layers[-1].units == layer.units[1:]
 
 
+def test_remedies_name_options_by_the_labels_of_their_controls(opened):
+    forms = {"min_size": opened.superpixels, "per_plane": opened.superpixels, "sigma": opened}
+    for name, value in (("min_size", 7), ("per_plane", True), ("sigma", 1.5)):
+        label = forms[name].options[name].label
+        for many in (False, True):  # as a button, and in a sentence where a click does not help
+            remedy = SetOption(name, None if many else value)
+            opened.selection.refuse(InvalidInput("Not possible", remedy=remedy))
+            trouble = opened.trouble
+            told = message(opened) if many else trouble.button.text()
+            assert f"“{label}”" in told
+
+
 def test_remedies_of_the_library_have_buttons(opened, project, crop):
     error = InvalidInput("`gold` is a mask", argument="gold", remedy=LabelComponents())
     opened.selection.refuse(error)
@@ -538,6 +550,7 @@ def test_remedies_of_the_library_have_buttons(opened, project, crop):
     assert opened.roles["gold"].current_choice == "neuropil2d gold labels"
     np.testing.assert_array_equal(project.dataset.gold, ndimage.label(crop.gold)[0])
     opened.selection.refuse(InvalidInput("Too small", remedy=SetOption("min_size", 7)))
+    assert opened.superpixels.options["min_size"].label in opened.trouble.button.text()
     opened.trouble.button.click()
     assert opened.superpixels.options["min_size"].value == 7
     opened.selection.refuse(InvalidInput("Not there", remedy="look elsewhere"))

@@ -14,20 +14,23 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from napari_agglo.errors import Install, InvalidInput
 
-_HOME = {
-    "Dock": "_dock",
+if TYPE_CHECKING:
+    from napari_agglo.widgets._steps import StepWidget
+
+# The steps of the dock in their order, each with its module.
+_STEPS = {
     "DataWidget": "data._widget",
     "TrainWidget": "train._widget",
     "HierarchyWidget": "hierarchy._widget",
     "EvaluateWidget": "evaluate._widget",
     "ProofreadWidget": "proofread._widget",
-    "CompareWidget": "compare._widget",
 }
-__all__ = [*_HOME]
+_HOME = {"Dock": "_dock", **_STEPS, "CompareWidget": "compare._widget"}
+__all__ = [*_HOME, "step_classes"]
 
 
 _REQUIRED = ("napari", "qtpy", "superqt", "magicgui", "pyqtgraph")
@@ -50,3 +53,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     check_requirements()
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def step_classes() -> tuple[type[StepWidget], ...]:
+    """Return the classes of the steps in the order of the dock; their modules are imported."""
+    return tuple(__getattr__(name) for name in _STEPS)

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from superqt.utils import qdebounced
 
 from napari_agglo._progress import Progress
+from napari_agglo.widgets import step_classes
 from napari_agglo.widgets._background_compile import WARM, start_warm_up
 from napari_agglo.widgets._colours import STATUS
 from napari_agglo.widgets._key_bindings import GESTURES
@@ -31,7 +32,6 @@ from napari_agglo.widgets._qt import (
 )
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
 from napari_agglo.widgets.data._widget import DataWidget
-from napari_agglo.widgets.evaluate._widget import EvaluateWidget
 from napari_agglo.widgets.hierarchy._widget import HierarchyWidget
 from napari_agglo.widgets.proofread._widget import ProofreadWidget
 from napari_agglo.widgets.train._trainer import Trainer
@@ -112,8 +112,7 @@ class Header(QWidget):
         self.toggled.emit(is_open)
 
 
-STEPS: tuple[type[StepWidget], ...]
-STEPS = DataWidget, TrainWidget, HierarchyWidget, EvaluateWidget, ProofreadWidget
+STEPS = step_classes()
 _LAID_OUT = 30  # milliseconds until the layout of an opened step is done
 _GROWING = 2.0  # seconds in which it may still grow
 

@@ -1,7 +1,7 @@
 """The base of the widgets of all steps: project, status, hint, and a column of parts.
 
-A new step is a subclass of `StepWidget`, an entry in the manifest and one in `_guide`. The texts
-of its hints are in `hints` of the subclass.
+A new step is a subclass of `StepWidget`, a line in `_STEPS` of `napari_agglo.widgets`, and a
+command with its menu entry in the manifest. The texts of its hints are in `hints` of the subclass.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from windows import STEPS
 
 import napari_agglo
 from napari_agglo.samples import SAMPLES
-from napari_agglo.widgets import _napari
+from napari_agglo.widgets import _napari, step_classes
 
 FILE = Path(napari_agglo.__file__).parent / "napari.yaml"
 
@@ -76,3 +76,12 @@ def test_every_step_is_the_command_of_its_key(manifest):
         command = f"napari-agglo.{step.key}"
         assert commands[command] == f"napari_agglo.widgets:{step.__name__}"
         assert titles[command] == step.title
+
+
+def test_the_table_of_steps_is_that_of_the_dock_and_of_the_manifest(manifest):
+    names = [step.__name__ for step in step_classes()]
+    assert names == [step.__name__ for step in STEPS]
+    assert {"Dock", *names, "CompareWidget"} <= set(napari_agglo.widgets.__all__)
+    keys = [step.key for step in step_classes()]
+    listed = [one.command.partition(".")[2] for one in manifest.contributions.widgets]
+    assert listed == ["dock", *keys, "compare"]

@@ -1,6 +1,7 @@
 """The queue of all work on a session, so that the window never waits for it.
 
-A session allows one call at a time. This module alone calls it from a thread:
+A session allows one call at a time. This module alone calls it from a thread, but for
+`session.errors.count`, which takes no lock: it reads a large volume, and edits may go on meanwhile.
 
 - `edit`: first in, first out; a short one at once, if the session is free, a long one in a job;
 - `run`: any other work on the session, in a job of its own name, in the same order;

@@ -10,7 +10,7 @@ from psygnal import Signal
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.evaluate import state_at, table_curve, vi_curve
+from napari_agglo.evaluate import Contingency, state_at, table_curve, vi_curve
 from napari_agglo.policy import Policy, policy_record
 from napari_agglo.volumes import dense_labels, is_on_disk
 from napari_agglo.widgets._project import Project
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EDITED = "edited"  # the name of the job
+_APPLYING = "Applying the edits at all thresholds"
 _WITHOUT = "as the policy merged it, without edits"
 
 
@@ -76,7 +77,7 @@ class Edited:
             session.look(progress, threshold=np.inf)
             return session.tree
 
-        project.worker.run(EDITED, "Applying the edits at all thresholds", work, then)
+        project.worker.run(EDITED, _APPLYING, work, then)
 
     def ask_curve(self, then: Callable[[pd.DataFrame], object]) -> None:
         """Pass the errors at every threshold, with all edits, to `then`."""
@@ -87,19 +88,35 @@ class Edited:
                 then(project.curve)
             return
 
-        def compare(tree: MergeTree) -> None:
+        assert session is not None
+        on_disk = project.graph is not None and is_on_disk(project.graph.superpixels.image)
+        known = on_disk and session.errors.has_gold and gold is session.errors.gold
+
+        def edited(progress: ProgressCallback) -> tuple[MergeTree, Contingency | None]:
+            session.look(progress, threshold=np.inf)
+            return session.tree, session.errors.overlaps(progress) if known else None
+
+        def compare(found: tuple[MergeTree, Contingency | None]) -> None:
+            tree, table = found
+
             def work(progress: ProgressCallback) -> pd.DataFrame:
-                if is_on_disk(tree.superpixels.image):
-                    known = session is not None and gold is session.errors.gold
-                    table = session.errors.overlaps() if session and known else None
-                    if table is None:  # both are read slab by slab
-                        return vi_curve(tree, gold, progress=progress)
+                if table is not None:
                     return table_curve(tree, table, progress=progress)
-                return vi_curve(tree, dense_labels(np.asarray(gold), "gold"), progress=progress)
+                # Gold on disk is read slab by slab.
+                truth = gold if on_disk else dense_labels(np.asarray(gold), "gold")
+                return vi_curve(tree, truth, progress=progress)
 
             project.jobs.start(f"{EDITED} curve", "Comparing the edits with gold", work, then)
 
-        self.ask_tree(compare)
+        def ask(_: object = None) -> None:
+            if project.session is session:
+                project.worker.run(EDITED, _APPLYING, edited, compare)
+
+        if known and not session.errors.are_counted:
+            title = "Counting overlaps with gold"
+            project.jobs.start(f"{EDITED} overlaps", title, session.errors.count, ask)
+        else:
+            ask()
 
 
 OWN_SUFFIX = ", training data"  # after the name of a policy that was trained on what is compared

@@ -34,7 +34,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.session import Session
 from napari_agglo.volumes import DenseLabels, dense_labels, is_on_disk
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import per_viewer, single_shot
+from napari_agglo.widgets._qt import per_viewer, single_shot, tell_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +67,7 @@ class Comparison:
         self.breakdown: Breakdown | None = None
         self.threshold: float | None = None  # of numbers and breakdown
         self._declined: object = None  # the tree of a cancelled count
+        self._asked: tuple[object, ...] = ()  # session, graph and gold of overlaps that are awaited
         self._again = False
         self._timer = single_shot(self._start_numbers, _WAIT)
         project.closing.connect(self._close)
@@ -76,7 +77,8 @@ class Comparison:
         """Whether numbers and breakdown are being computed."""
         jobs = self.project.jobs
         running = jobs[NUMBERS] is not None or jobs[EVALUATE] is not None
-        return running or self._timer.isActive()
+        asked = bool(self._asked) and self._asked[0] is self.project.session
+        return running or asked or self._timer.isActive()
 
     def adopt_gold(self) -> None:
         """Use gold that was chosen after the hierarchy was built."""
@@ -99,6 +101,51 @@ class Comparison:
 
     def count(self) -> None:
         """Compare with gold in a worker."""
+        project, session = self.project, self.project.session
+        tree, graph, gold = project.tree, project.graph, project.gold
+        if tree is None or graph is None or gold is None or project.jobs[EVALUATE] is not None:
+            return
+        on_disk = is_on_disk(graph.superpixels.image)
+        if session is None or not on_disk or gold is not session.errors.gold:
+            self._compare()
+            return
+        if session.errors.are_counted:
+            self._ask_overlaps(session)
+            return
+        title = "Comparing with gold"
+        job = project.jobs.start(EVALUATE, title, session.errors.count, lambda _: None)
+        if job is None:
+            return
+
+        def end() -> None:
+            if job.cancelled or job.error is not None:
+                self._declined = tree
+            elif project.session is session:
+                self._ask_overlaps(session)
+
+        job.ended.connect(end)
+
+    def _ask_overlaps(self, session: Session) -> None:
+        """Compare by the overlaps of a session on disk, as its superpixels are divided now."""
+        project = self.project
+        asked = (session, project.graph, project.gold)
+        if len(self._asked) and all(a is b for a, b in zip(self._asked, asked, strict=True)):
+            return
+        self._asked = asked
+
+        def done(table: Contingency) -> None:
+            self._asked = ()
+            if project.gold is session.errors.gold:
+                self._compare(table)
+
+        def failed(error: Exception) -> None:
+            self._asked, self._declined = (), project.tree
+            tell_error(error)
+
+        project.worker.latest("overlaps to compare", session.errors.overlaps, done, failed)
+
+    def _compare(self, overlaps: Contingency | None = None) -> None:
+        """Compare with gold in a job; `overlaps` are those of a session on disk."""
         project = self.project
         tree, graph, gold, curve = project.tree, project.graph, project.gold, project.curve
         if tree is None or graph is None or gold is None:
@@ -111,7 +158,7 @@ class Comparison:
 
         def work(progress: ProgressCallback) -> tuple[pd.DataFrame, Counts]:
             if is_on_disk(graph.superpixels.image):
-                return _count_on_disk(tree, graph, gold, curve, session, progress)
+                return _count_on_disk(tree, graph, gold, curve, session, overlaps, progress)
             truth = dense_labels(np.asarray(gold), "gold")
             errors = curve
             if errors is None:
@@ -187,12 +234,13 @@ def _count_on_disk(
     gold: Any,
     curve: pd.DataFrame | None,
     session: Session | None,
+    overlaps: Contingency | None,
     progress: ProgressCallback,
 ) -> tuple[pd.DataFrame, Counts]:
     """Compare a volume on disk with gold: by tables alone, once overlaps are counted."""
     counting = part_of(progress, 0.0, 0.8)
-    if session is not None and gold is session.errors.gold:
-        first, table = session.errors.count(counting), session.errors.overlaps()
+    if session is not None and overlaps is not None:
+        first, table = session.errors.count(counting), overlaps
     else:
         first = table = contingency(graph.superpixels, gold, progress=counting)
     if curve is None:

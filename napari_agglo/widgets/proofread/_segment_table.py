@@ -403,14 +403,16 @@ class SegmentList(QWidget):
         if is_on_disk(labels.image):  # of a large volume, once overlaps are counted by Evaluate
             session = self.project.session
             if session is not None and session.errors.has_gold and session.errors.are_counted:
-                self._in_thread(session.errors.overlaps, partial(self._keep, key))
+                work, keep = session.errors.overlaps, partial(self._keep, key)
+                self.project.worker.latest("overlaps of the table", work, keep)
             return
         # slow, so after the other columns
         self._in_thread(lambda: contingency(labels, gold), partial(self._keep, key))
 
     def _keep(self, key: Any, overlaps: Contingency) -> None:
-        self._overlaps, self._overlaps_of = overlaps, key
-        self._later()
+        if self._here:
+            self._overlaps, self._overlaps_of = overlaps, key
+            self._later()
 
     def _lay_out(self) -> None:
         """Set the widths of the columns; the name takes the rest."""

@@ -5,15 +5,22 @@ The volume is said to be larger than memory by limits that are small.
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
+from qtpy.QtTest import QTest
 from refusals import refuses
 from windows import draw, limit_voxels, project_of, scene_of
 
+import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.volumes import DiskLabels, open_levels, open_volume
+from napari_agglo.widgets import EvaluateWidget
 from napari_agglo.widgets.proofread import open_run
+from napari_agglo.widgets.proofread._segment_table import ERROR
 
 
 @pytest.fixture
@@ -152,6 +159,71 @@ def test_a_run_is_proofread(viewer, opened, run, monkeypatch, tmp_path):
     open_run(viewer, run)
     hands.settle()
     assert len(project.session.segments) == n_segments
+
+
+@pytest.mark.slow
+def test_overlaps_of_a_run_are_asked_by_the_worker(
+    viewer, step, free_hands, run, monkeypatch, tmp_path
+):
+    """A session allows one call at a time, and counting, which takes no lock, is the exception."""
+    hands, project = free_hands, project_of(viewer)
+    monkeypatch.setattr(
+        "napari_agglo.widgets.proofread._open_session.start_warm_up", lambda _: None
+    )
+    open_run(viewer, run)
+    hands.settle()
+    session, asked = project.session, []
+    ask, main = type(session.errors).overlaps, threading.main_thread()
+
+    def overlaps(errors, progress=None):
+        asked.append((threading.current_thread() is not main, project.worker.busy))
+        return ask(errors, progress)
+
+    monkeypatch.setattr(type(session.errors), "overlaps", overlaps)
+    # The table of segments has errors, once overlaps are counted: a run has counted them.
+    tabs = step.tabs
+    tabs.setCurrentIndex([tabs.tabText(k) for k in range(tabs.count())].index("Segments"))
+    model = step.segments.model
+
+    def first_error():
+        return model.data(model.index(0, ERROR))
+
+    await_(hands, lambda: model.columnCount() == 5 and first_error())
+    assert len(asked) >= 1
+
+    # As if they were not counted, and could not be kept, such as in a folder that is read-only.
+    monkeypatch.setattr(type(session.errors), "are_counted", property(lambda _: False))
+    n = len(asked)
+    evaluate = EvaluateWidget(viewer)
+    viewer.window.add_dock_widget(evaluate, name="Evaluate")
+    await_(hands, lambda: evaluate.comparison.numbers is not None)
+    assert evaluate.comparison.counts.table.total == session.errors.count().total
+    assert len(asked) > n
+
+    # The curve with edits, as it is saved.
+    first = session.segments.ids()[0]
+    session.merge(int(first), int(session.segments.neighbours(int(first))[0]))
+    project.has_edited()
+    hands.settle()
+    n = len(asked)
+    evaluate.export.write_curve(str(tmp_path / "curve.csv"))
+    await_(hands, (tmp_path / "curve.csv").exists)
+    written = pd.read_csv(tmp_path / "curve.csv")
+    assert written["vi"].iloc[-1] == pytest.approx(
+        agglo.vi_curve(session.tree, np.asarray(session.errors.gold))["vi"].iloc[-1]
+    )
+    assert len(asked) > n
+    assert set(asked) == {(True, True)}
+
+
+def await_(hands, condition):
+    """Wait until a condition holds, for some seconds at most."""
+    for _ in range(200):
+        hands.settle()
+        if condition():
+            return
+        QTest.qWait(20)
+    raise AssertionError("it never came")
 
 
 def test_the_reader_knows_results_folders(tmp_path):

@@ -389,7 +389,7 @@ PRIVATE_IMPORTS = {
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py blocks/conftest.py
-        blocks/test_dask_client.py blocks/test_run_files_formats.py
+        blocks/test_remote_copy.py blocks/test_dask_client.py blocks/test_run_files_formats.py
         blocks/test_block_graph_reduction.py cli/commands/test_blocks.py
         evaluate/test_vi_by_merge.py graph/test_region_graph.py learning/test_train.py
         pixels/test_pixel_classifier.py superpixels/test_oversegment.py volumes/test_contingency.py

@@ -17,6 +17,7 @@ from napari_agglo._data_warnings import warn_caller
 from napari_agglo.blocks._budget import budget, check_expected, sized
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
 from napari_agglo.blocks._plan import Plan, Source
+from napari_agglo.blocks._remote_copy import check_place, keep_place
 from napari_agglo.blocks._run_files import CLASSIFIER, POLICY
 from napari_agglo.blocks._volume_sample import take_sample
 from napari_agglo.errors import (
@@ -43,6 +44,7 @@ from napari_agglo.volumes import (
 )
 from napari_agglo.volumes._oriented_cue import affinity_gate
 from napari_agglo.volumes._store_location import is_url
+from napari_agglo.volumes._url_objects import check_output_url
 
 if TYPE_CHECKING:
     from napari_agglo.pixels import PixelClassifier
@@ -86,6 +88,7 @@ def make_plan(
     hierarchical: bool = False,
     approximate: float = 0.0,
     force: bool = False,
+    copy_to: str | None = None,
 ) -> Plan:
     """Plan a block-wise segmentation of a volume that need not fit in memory.
 
@@ -150,6 +153,10 @@ def make_plan(
     force : bool
         Plan also where the graph does not fit in `memory` by the superpixels of a sample of the
         volume. `run` refuses the graph if that is so, when all blocks have been counted.
+    copy_to : str, optional
+        URL of a folder, such as ``s3://bucket/cells``, that the labels are copied to when all else
+        is done: as ``labels.ome.zarr``, and ``labels.precomputed`` where the plan has it. The
+        plan writes a small object there, which keeps the place for this run.
 
     Returns
     -------
@@ -186,8 +193,12 @@ def make_plan(
         raise InvalidInput(
             f"{os.fspath(folder)} is a URL, and results are written to a folder on disk",
             argument="folder",
-            remedy="choose one that all workers see, and copy the labels when the run is complete",
+            remedy=(
+                "choose a folder that all workers see",
+                SetOption("copy_to", when="with the URL, to have the labels copied there"),
+            ),
         )
+    url = "" if copy_to is None else check_output_url(copy_to, "copy_to")
     allowed = budget(memory)  # first: it needs no file
     named = {} if cues is None else dict(cues) if isinstance(cues, Mapping) else {"boundary": cues}
     given = {name: Source.of(path, f"cues[{name!r}]") for name, path in named.items()}
@@ -263,6 +274,7 @@ def make_plan(
         ome_version=version, precomputed=bool(precomputed), hierarchical=bool(hierarchical),
         approximate=_share(approximate) if hierarchical and policy_digest else 0.0, workers=1,
         memory=allowed, predict_bytes=filters[0], trees=filters[1],
+        copy_to=url,
     )  # fmt: skip
     _check_output(base)
     sample = take_sample(base)
@@ -275,6 +287,7 @@ def make_plan(
         check_expected(plan)
     if plan.grid.n_blocks > 1 and plan.halo < sample.halo:
         _warn_of_halo(plan.halo, sample.halo)
+    check_place(plan, None if folder is None else Path(folder))
     if folder is not None:
         _write(plan, Path(folder), policy, classifier)
     return plan
@@ -495,4 +508,5 @@ def _write(plan: Plan, folder: Path, policy: str, classifier: str | None) -> Non
         if plan.classifier_digest and classifier is not None:
             with replacing(folder / CLASSIFIER) as temporary:
                 shutil.copyfile(classifier, temporary)
+        keep_place(plan, folder)
         plan.write(folder)

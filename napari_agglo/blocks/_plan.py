@@ -248,6 +248,8 @@ class Plan:
     superpixel_density, boundary_density : float
         Superpixels and boundaries of a voxel by a sample of the volume, for the estimate; 0 if they
         are not known.
+    copy_to : str
+        URL that the labels are copied to at the end; empty if there is none.
     """
 
     shape: tuple[int, ...]
@@ -289,6 +291,7 @@ class Plan:
     trees: int = 0
     superpixel_density: float = 0.0
     boundary_density: float = 0.0
+    copy_to: str = ""
 
     @cached_property
     def grid(self) -> Grid:
@@ -448,6 +451,8 @@ _DEPENDS: Mapping[str, tuple[str, ...]] = {
     "labels": (*_TREE, "threshold", *_STORE, "levels"),
     "pyramid": (*_TREE, "threshold", *_STORE, "levels"),
     "precomputed": (*_TREE, "threshold", *_STORE, "levels"),
+    "copy": (*_TREE, "threshold", *_STORE, "levels", "precomputed", "copy_to"),
+    "publish": (*_TREE, "threshold", *_STORE, "levels", "precomputed", "copy_to"),
     "overlap": (*_CUT, "gold"),
     "evaluate": (*_TREE, "gold"),
 }

@@ -206,6 +206,14 @@ class Result:
         return path
 
     @property
+    def copies(self) -> list[str]:
+        """URLs of the copies of the labels, where the plan has a place for them."""
+        notes = read_marker(self._job, "publish", 0) if self.plan.copy_to else {}
+        if notes is None:
+            raise _unfinished(self.folder, "publish")
+        return list(notes.get("urls", ()))
+
+    @property
     def superpixels_path(self) -> Path:
         """Path of the superpixels, as a session can refer to them."""
         if self.plan.superpixels is not None:

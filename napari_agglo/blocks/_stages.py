@@ -50,6 +50,7 @@ from napari_agglo.blocks._final_merges import (
     merge_likely,
 )
 from napari_agglo.blocks._plan import Plan
+from napari_agglo.blocks._remote_copy import begin_copy, copy_part, copy_parts, publish
 from napari_agglo.blocks._run_files import (
     CLASSIFIER,
     LABELS,
@@ -526,6 +527,8 @@ def stages_of(plan: Plan) -> list[Stage]:
             out.append(Stage(f"precomputed-{level}", tasks, _precomputed(level)))
     if plan.gold is not None:
         out += [Stage("overlap", n, _overlap, True), Stage("evaluate", 1, _evaluate)]
+    if plan.copy_to:
+        out += [Stage("copy", len(copy_parts(plan)), copy_part), Stage("publish", 1, publish)]
     return out
 
 
@@ -554,6 +557,8 @@ def prepare(job: Job, stage: Stage) -> list[Stage]:
         stores = {LABELS: plan.label_dtype}
     elif stage.name == "precomputed-0":
         made = create_precomputed(job.store(PRECOMPUTED), plan, plan.digest(stage.name))
+    elif stage.name == "copy":
+        made = begin_copy(job)
     for name, dtype in stores.items():
         image = plan.pyramid(name.split(".")[0])
         if stage.name == "predict":
@@ -566,12 +571,15 @@ def prepare(job: Job, stage: Stage) -> list[Stage]:
         )  # fmt: skip
     if not made:
         return []
-    levels = _LEVELS.get(stage.name, stage.name)
+    levels = _FURTHER.get(stage.name, stage.name)
     return [one for one in stages_of(plan) if one.name == stage.name or one.name.startswith(levels)]
 
 
-# Stages that write further levels of the store of a stage.
-_LEVELS = {"superpixels": "overview-", "labels": "pyramid-", "precomputed-0": "precomputed-"}
+# Stages that write further parts of the store of a stage.
+_FURTHER = {
+    "superpixels": "overview-", "labels": "pyramid-", "precomputed-0": "precomputed-",
+    "copy": "publish",
+}  # fmt: skip
 
 
 def block_of(job: Job, stage: Stage, index: int) -> str:

@@ -21,7 +21,13 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import OmeImage, create_levels
 from napari_agglo.volumes import _atomic as files
 from napari_agglo.volumes._label_pyramid import coarse_part
-from napari_agglo.volumes._precomputed import CHUNK, MARK, plan_segmentation, write_chunk
+from napari_agglo.volumes._precomputed import (
+    CHUNK,
+    MARK,
+    chunk_name,
+    plan_segmentation,
+    write_chunk,
+)
 
 
 def create_store(
@@ -217,13 +223,23 @@ def write_precomputed_block(path: Path, labels: Any, level: int, slices: Slices)
         write_chunk(path, scale, part.reshape((1,) * flat + part.shape), (0,) * flat + corner)
 
 
+def precomputed_files(path: Path, level: int, slices: Slices) -> Iterator[Path]:
+    """Yield the files of the chunks of a part of a scale, as `write_precomputed_block` has them."""
+    scale = json.loads((path / MARK).read_text(encoding="utf-8"))["scales"][level]
+    flat = [(0, 1)] * (3 - len(slices))
+    ends = ([(a, min(a + CHUNK, s.stop)) for a in range(s.start, s.stop, CHUNK)] for s in slices)
+    for box in itertools.product(*ends):
+        begin, end = zip(*flat, *box, strict=True)
+        yield path / str(scale["key"]) / chunk_name(list(begin), list(end))
+
+
 def absent_chunks(array: Any, slices: Slices) -> int:
     """Return how many chunks of a part of a store of blocks are not in it.
 
     An absent chunk reads as the fill value, but blocks write all of theirs: it is lost. An empty
     file is what a machine that went down may leave of a chunk.
     """
-    return sum(not _has_bytes(path) for path in _chunk_files(array, slices))
+    return sum(not _has_bytes(path) for path in chunk_files(array, slices))
 
 
 def _has_bytes(path: Path) -> bool:
@@ -233,7 +249,7 @@ def _has_bytes(path: Path) -> bool:
         return False
 
 
-def _chunk_files(array: Any, slices: Slices) -> Iterator[Path]:
+def chunk_files(array: Any, slices: Slices) -> Iterator[Path]:
     """Yield the files of the chunks, or shards, that a part of an array lies in."""
     sides = getattr(array, "shards", None) or array.chunks
     root = Path(array.store.root) / array.path

@@ -86,7 +86,7 @@ class Place:
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return None
         with remote(str(self)):
-            system, path = _file_system(f"{self}/{name}")
+            system, path = file_system(f"{self}/{name}")
             try:
                 return bytes(system.cat_file(path))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
@@ -98,7 +98,7 @@ class Place:
         That is its checksum, or else its time, and its size.
         """
         with remote(str(self)):
-            system, path = _file_system(f"{self}/{name}" if name else str(self))
+            system, path = file_system(f"{self}/{name}" if name else str(self))
             try:
                 told = system.info(path)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
@@ -158,7 +158,7 @@ def fetch(url: str) -> Path:
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with remote(url):
-            system, path = _file_system(url)
+            system, path = file_system(url)
             system.get_file(path, str(target))
     return target
 
@@ -170,7 +170,8 @@ def _cache() -> Path:
     return Path(folder)
 
 
-def _file_system(url: str) -> tuple[Any, str]:
+def file_system(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it."""
     import fsspec
 
     system, path = fsspec.core.url_to_fs(url)

@@ -30,6 +30,7 @@ from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._ome_zarr import METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
+from napari_agglo.volumes._store_location import is_url
 from napari_agglo.volumes._units import NO_UNIT, VoxelSize, unit_symbol
 from napari_agglo.volumes._volume import Volume, available_memory
 from napari_agglo.volumes._zarr import is_own_labels
@@ -113,6 +114,7 @@ def write_labels(
             remedy="call write_labels(path, labels)",
         )
     check_choice("downsample", downsample, METHODS)
+    _refuse_url(path)
     target, key = split_target(path)
     zarr = Pyramid(version, levels, downsample, chunks, shards, progress)
     writer = _writer(target)
@@ -147,12 +149,26 @@ def check_target(path: str | os.PathLike[str]) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     check_target(Path(folder) / "new.ome.zarr")
     """
+    _refuse_url(path)
     target, key = split_target(path)
     writer = _writer(target)
     if writer is _write_hdf5:
         _refuse_datasets(target, key)
     elif key is None:
         refuse_occupied(target, _REPLACES.get(target.suffix.lower()))
+
+
+def _refuse_url(path: str | os.PathLike[str]) -> None:
+    """Refuse a URL, which would be taken for a folder called s3:."""
+    if is_url(os.fspath(path)):
+        raise InvalidInput(
+            f"{os.fspath(path)} is a URL, and labels are written to a file",
+            argument="path",
+            remedy=(
+                "write a file, and copy it there",
+                "segment block by block: napari-agglo blocks plan FOLDER --copy-to URL",
+            ),
+        )
 
 
 def _checked_origin(origin: Any, labels: Any, ndim: int) -> tuple[float, ...] | None:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import http.server
 import shutil
 import ssl
 import subprocess
-import threading
-from email.utils import formatdate
-from urllib.parse import parse_qs, unquote, urlsplit
 
-import fsspec
 import numpy as np
 import pytest
 import tifffile
@@ -21,74 +15,6 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.volumes import open_volume
-
-
-class Objects(http.server.BaseHTTPRequestHandler):
-    """Files of a folder as objects of S3, of which a client reads, asks and lists some."""
-
-    protocol_version = "HTTP/1.1"
-    root = None  # of a subclass
-
-    def do_GET(self):
-        parts = urlsplit(self.path)
-        path = self.root / unquote(parts.path).strip("/")
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        if "list-type" in query:
-            return self._send(200, self._listing(path, query.get("prefix", "")))
-        if not path.is_file():
-            return self._send(404, b"<Error><Code>NoSuchKey</Code></Error>")
-        data = path.read_bytes()
-        status = 200
-        if given := self.headers.get("Range"):
-            first, _, last = given.removeprefix("bytes=").partition("-")
-            data, status = data[int(first) : int(last or len(data)) + 1], 206
-        tag = hashlib.md5(path.read_bytes()).hexdigest()
-        time = formatdate(path.stat().st_mtime, usegmt=True)
-        return self._send(status, data, {"ETag": f'"{tag}"', "Last-Modified": time})
-
-    do_HEAD = do_GET
-
-    def _listing(self, bucket, prefix):
-        keys = (path.relative_to(bucket).as_posix() for path in bucket.rglob("*") if path.is_file())
-        found = "".join(
-            f"<Contents><Key>{key}</Key><Size>1</Size></Contents>"
-            for key in sorted(keys)
-            if key.startswith(prefix)
-        )
-        return f"<ListBucketResult>{found}</ListBucketResult>".encode()
-
-    def _send(self, status, data, headers=None):
-        self.send_response(status)
-        for name, value in {"Content-Length": len(data), **(headers or {})}.items():
-            self.send_header(name, str(value))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def server(tmp_path):
-    """Serve a folder; give a server that has not begun."""
-    handler = type("Here", (Objects,), {"root": tmp_path / "served"})
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    yield made, thread
-    made.shutdown()
-    made.server_close()
-
-
-@pytest.fixture
-def s3(server, monkeypatch):
-    """Give the address of a bucket, as `FSSPEC_S3_ENDPOINT_URL` and `FSSPEC_S3_ANON` set it."""
-    pytest.importorskip("s3fs")
-    made, thread = server
-    thread.start()
-    endpoint = f"http://127.0.0.1:{made.server_address[1]}"
-    monkeypatch.setitem(fsspec.config.conf, "s3", {"endpoint_url": endpoint, "anon": True})
-    return "s3://bucket"
 
 
 @pytest.fixture

@@ -122,6 +122,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     text = "write the labels for Neuroglancer too, as labels.precomputed"
     parser.add_argument("--precomputed", action="store_true", help=text)
+    text = "copy the labels there at the end, e.g. s3://BUCKET/NAME; the folder keeps them too"
+    add_value(parser, "--copy-to", "URL", text)
     parser.add_argument(
         "--hierarchical", action="store_true",
         help="make final merges while tables are reduced, for graphs larger than memory",
@@ -218,6 +220,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
             *named, "offsets", "policy", "threshold", "spacing", "unit", "nan", "dams", "boundary",
             "sigma", "min_size", "per_plane", "halo", "block", "chunks", "shards", "memory",
             "workers", "precomputed", "hierarchical", "approximate", "force",
+            "copy_to",
         )
     }  # fmt: skip
     plan = blocks.plan(
@@ -248,6 +251,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
         "peak memory": cost.peak_bytes,
         "budget": plan.memory,
         "minutes": round(cost.minutes, 1),
+        **({"copy to": plan.copy_to} if plan.copy_to else {}),
     }
     rows = [[name, _plain(name, value)] for name, value in data.items()]
     known = "a sample of the volume" if plan.superpixel_density else "an assumption"

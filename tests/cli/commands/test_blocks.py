@@ -11,6 +11,7 @@ import zarr
 
 import napari_agglo as agglo
 from napari_agglo import blocks
+from napari_agglo.volumes import open_volume
 
 pytestmark = pytest.mark.compiled
 
@@ -74,6 +75,21 @@ def test_a_graph_that_does_not_fit_is_refused_before_the_run(run, refused, tmp_p
     assert not (tmp_path / "r").exists()
     assert run(*words, *small, "--force")[0] == 0
     assert (tmp_path / "r" / "plan.json").exists()
+
+
+def test_labels_are_copied_to_a_url(run, refused, tmp_path):
+    tifffile.imwrite(tmp_path / "b.tif", agglo.sample("neuropil2d").cues["boundary"][:40, :40])
+    folder, url = tmp_path / "r", f"memory://{tmp_path.name}/cells"
+    words = ("blocks", "plan", folder, "--cues", tmp_path / "b.tif", "--threshold", "0.3")
+    message = refused(*words, "--copy-to", "https://example.org/cells")
+    assert (message.argument, "s3://" in message) == ("copy_to", True)
+    status, out, _ = run(*words, "--copy-to", url, "--json")
+    assert (status, json.loads(out)["copy to"]) == (0, url)
+    assert run("blocks", "run", folder, "-q")[0] == 0
+    stages = json.loads(run("blocks", "status", folder, "--json")[1])["stages"]
+    assert [(one["name"], one["done"]) for one in stages[-2:]] == [("copy", 1), ("publish", 1)]
+    copied = open_volume(f"{url}/labels.ome.zarr").load()
+    assert np.array_equal(copied, blocks.open(folder).labels[0][...])
 
 
 def test_the_dashboard_of_a_client_is_named(run, tmp_path, monkeypatch):

@@ -245,6 +245,17 @@ def save(step, entry, monkeypatch, path, **values):
             return
 
 
+def test_a_report_at_the_left_end_of_the_slider(compared, project, tmp_path, monkeypatch):
+    project.threshold = project.ticks.threshold(0)
+    follow(compared)
+    assert "before any merge" in compared.summary.text()
+    assert "before any merge" in compared.curves.split.key.text().replace("&nbsp;", " ")
+    save(compared, "HTML report…", monkeypatch, tmp_path / "r.html", boundaries=False)
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Before any merge" in page
+    assert "e-324" not in page
+
+
 @pytest.mark.slow
 def test_saved_results_of_a_session_have_its_edits(edited, project, tmp_path, monkeypatch, notices):
     session = project.session

@@ -7,7 +7,11 @@ once abort the process under numba's ``workqueue`` layer.
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
+import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -49,7 +53,8 @@ def kernel(function: F) -> F:
 
     Numba refuses ``cache=True`` at *import* when neither the package's folder nor the user's cache
     folder can be written (a shared installation, a container without a home). The kernel is then
-    compiled in each process, which a warning says once.
+    compiled in each process, which a warning says once, and cached in a temporary folder that is
+    removed at the end of the process: a second process can compile for the first one.
     """
     try:
         compiled = numba.njit(cache=True, **_OPTIONS)(function)
@@ -57,13 +62,41 @@ def kernel(function: F) -> F:
         if "cache" not in str(error):
             raise
         _warn_not_kept()
-        return cast(F, numba.njit(**_OPTIONS)(function))
+        compiled = _cached_for_now(function)
+        if compiled is None:
+            return cast(F, numba.njit(**_OPTIONS)(function))
     _stamp_with_sources(compiled)
     cache: Any = getattr(compiled, "_cache", None)  # None where nothing is compiled
     if cache is not None:
         cache.save_overload = _unless_full(cache.save_overload)
         cache.load_overload = load_alone(cache)
     return cast(F, compiled)
+
+
+_temporary: list[Path] = []  # the folder, once it is needed
+_one_at_a_time = threading.Lock()
+
+
+def temporary_cache() -> Path | None:
+    """Return the folder that caches kernels for this process alone; None if there is none."""
+    return _temporary[0] if _temporary else None
+
+
+def _cached_for_now(function: Any) -> Any:
+    """Return a kernel with a cache in the temporary folder; None if none can be made."""
+    with _one_at_a_time, suppress(OSError, RuntimeError):
+        if not _temporary:
+            _temporary.append(Path(tempfile.mkdtemp(prefix="napari-agglo-kernels-")))
+            atexit.register(shutil.rmtree, _temporary[0], ignore_errors=True)
+        # Numba reads the folder while it decorates the function. It has the usual one afterwards,
+        # as other packages use it too.
+        usual = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(_temporary[0])
+        try:
+            return numba.njit(cache=True, **_OPTIONS)(function)
+        finally:
+            numba.config.CACHE_DIR = usual
+    return None
 
 
 @cache  # one warning in a process

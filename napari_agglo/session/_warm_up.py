@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import is_cached, kernel
+from napari_agglo._numba import is_cached, kernel, temporary_cache
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import agglomerate
 from napari_agglo.agglomeration._lazy_rescoring import merge_lazily
@@ -207,10 +207,13 @@ def cache_folder() -> Path | None:
     Returns
     -------
     Path or None
-        The folder.
+        The folder, in which later processes find the kernels.
     """
     stats = getattr(_nothing, "stats", None)  # None with NUMBA_DISABLE_JIT
-    return None if stats is None or stats.cache_path is None else Path(stats.cache_path)
+    if stats is None or stats.cache_path is None:
+        return None
+    folder = Path(stats.cache_path)
+    return None if folder.parent == temporary_cache() else folder
 
 
 # A large kernel of each stage: if it is in the cache, most of the others are.

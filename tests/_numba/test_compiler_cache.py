@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
+from pathlib import Path
 
 import numba
 import pytest
@@ -50,15 +52,53 @@ def test_a_kernel_that_cannot_be_saved_is_called_all_the_same(monkeypatch):
     assert not is_cached(define())
 
 
-def test_without_a_folder_for_kernels_they_are_called_all_the_same_and_one_warning_says_so(
-    monkeypatch,
-):
-    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+@pytest.fixture
+def no_folder(tmp_path, monkeypatch):
+    """Let numba cache kernels in no folder that it finds by itself."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    locators = [caching.UserProvidedCacheLocator]
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", locators)
+    monkeypatch.setattr(_numba, "_temporary", [])
+    with pytest.raises(RuntimeError, match="no locator available"):
+        numba.njit(cache=True)(lambda: 1)
     _numba._warn_not_kept.cache_clear()
+
+
+def test_without_a_folder_for_kernels_a_temporary_one_has_them(no_folder, monkeypatch):
+    at_the_end = []
+    monkeypatch.setattr(_numba.atexit, "register", lambda *job, **options: at_the_end.append(job))
+    assert _numba.temporary_cache() is None
+    with pytest.warns(DataWarning, match="NUMBA_CACHE_DIR"):
+        first = define()
+    assert numba.config.CACHE_DIR == "", "other packages keep their folder"
+    assert not is_cached(first)
+    assert first() == 1
+    again = define()
+    assert is_cached(again)
+    assert again() == 1
+    assert sum(again.stats.cache_hits.values()) == 1
+    folder = _numba.temporary_cache()
+    assert Path(again.stats.cache_path).parent == folder
+    ((remove, place),) = at_the_end
+    assert place == folder
+    remove(place)
+    assert not folder.exists()
+    assert define()() == 1, "a cleaner of temporary files does no harm"
+
+
+def test_without_any_folder_for_kernels_they_are_called_all_the_same_and_one_warning_says_so(
+    no_folder, monkeypatch
+):
+    def read_only(**_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(_numba.tempfile, "mkdtemp", read_only)
     with pytest.warns(DataWarning, match="NUMBA_CACHE_DIR"):
         one = define()
     assert one() == 1
     assert not is_cached(one)
+    assert _numba.temporary_cache() is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert define()() == 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,10 +101,72 @@ def test_a_sentence_tells_that_kernels_cannot_be_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_background_compile, "cache_folder", lambda: None)
+    monkeypatch.setattr(_background_compile, "temporary_cache", lambda: None)
     put(viewer)
     settle(project)
-    assert (loads, children) == (["all"], [])
-    assert [notice for notice in notices if "NUMBA_CACHE_DIR" in notice]
+    assert (loads, children) == ([], []), "compiling here would hold up the window"
+    assert len([notice for notice in notices if "NUMBA_CACHE_DIR" in notice]) == 1
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+def test_kernels_that_cannot_be_kept_are_compiled_into_a_temporary_folder(
+    ends_well: bool, loads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the process leaves to compile is not compiled in the window's."""
+    to_child = "import os; open(os.environ['NUMBA_CACHE_DIR'] + '/kernels', 'w')"
+    missing = ["learn", "edit"]
+    monkeypatch.setattr(_background_compile, "cache_folder", lambda: None)
+    monkeypatch.setattr(_background_compile, "temporary_cache", lambda: tmp_path)
+    monkeypatch.setattr(
+        _background_compile,
+        "stages_to_compile",
+        lambda: [] if ends_well and (tmp_path / "kernels").exists() else missing,
+    )
+    monkeypatch.setattr(_background_compile, "_COMMAND", [sys.executable, "-c", to_child])
+    assert not _background_compile.load_kernels(lambda progress: None)
+    assert (tmp_path / "kernels").exists()
+    assert loads == (["all"] if ends_well else [])
+    assert os.environ.get("NUMBA_CACHE_DIR") != str(tmp_path), "only the process has it"
+
+
+WITHOUT_CACHE = """
+import sys, warnings
+import napari.layers  # napari's own kernels need a folder
+from numba.core import caching
+
+caching.CompileResultCacheImpl._locator_classes = [caching.UserProvidedCacheLocator]
+warnings.simplefilter("ignore")
+from napari_agglo._numba import temporary_cache
+from napari_agglo.agglomeration._mean import merge_by_mean
+from napari_agglo.session import cache_folder, stages_to_compile, warm_up
+from napari_agglo.widgets import _background_compile
+
+one = "from napari_agglo.session import warm_up; warm_up(['merge'])"
+_background_compile._COMMAND = [sys.executable, "-c", one]
+_background_compile.stages_to_compile = lambda: [*{"merge"} & {*stages_to_compile()}]
+_background_compile.warm_up = lambda progress: warm_up(["merge"])
+assert cache_folder() is None and temporary_cache().is_dir()
+assert "merge" in stages_to_compile(), "test invalid"
+assert not _background_compile.load_kernels(lambda progress: None)
+assert "merge" not in stages_to_compile()
+print(sum(merge_by_mean.stats.cache_hits.values()), sum(merge_by_mean.stats.cache_misses.values()))
+print(temporary_cache())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_a_window_without_a_cache_loads_what_the_second_process_has_compiled() -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CACHE], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    counts, folder = done.stdout.splitlines()
+    hits, misses = map(int, counts.split())
+    assert hits > 0
+    assert misses == 0
+    assert not Path(folder).exists()
 
 
 def test_a_process_that_cannot_be_started_is_no_error(

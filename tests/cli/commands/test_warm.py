@@ -99,6 +99,7 @@ def test_any_command_says_once_that_its_kernels_cannot_be_kept(run, monkeypatch)
         return _numba.kernel(lambda: 1), _numba.kernel(lambda: 2)
 
     monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(_numba, "_temporary", [])
     monkeypatch.setattr(_warm_up, "_done", set())
     for stage in _warm_up.STAGES:
         monkeypatch.setitem(_warm_up.STAGES, stage, define)

@@ -399,7 +399,7 @@ PRIVATE_IMPORTS = {
         blocks/test_stores.py blocks/test_volume_sample.py
         blocks/test_result_session.py cli/conftest.py cli/test_command_source.py
         cli/test_terminal.py session/test_edit_table.py widgets/evaluate/test_widget.py
-        widgets/proofread/test_open_run.py
+        widgets/data/test_paint_classes.py widgets/proofread/test_open_run.py
         widgets/proofread/test_session_worker_checkpoint.py widgets/proofread/test_session_worker.py
     """,
     "Warnings of data are kept by interfaces only, in the thread of their work.": """

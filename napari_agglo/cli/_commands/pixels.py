@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,6 @@ DESCRIPTION = (
     "standards; predict writes the probability of each class, as cues of `train` and `segment`."
 )
 EXAMPLE = "napari-agglo pixels train --image a.tif --labels strokes.tif -o pixels.npz"
-_MARK = "napari_agglo_pixels"  # the attribute of a Zarr group that predict wrote
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -206,6 +204,8 @@ def _predict(
     file: str,
     output: Path,
 ) -> Result:
+    from napari_agglo.pixels._probability_files import write_probabilities
+
     image, colours = open_image(console, file)
     voxel = asked_voxel_size(image, arguments.spacing, arguments.unit)
     options: dict[str, Any] = {"spacing": voxel.spacing, "channel_axis": -1 if colours else None}
@@ -214,8 +214,8 @@ def _predict(
         output.parent.mkdir(exist_ok=True)
     with console.progress() as progress:
         if output.suffix == ".zarr":
-            _write_zarr(
-                output, classifier, chosen, image.data, {**options, "progress": progress}, voxel
+            write_probabilities(
+                output, classifier, image.data, voxel, classes=chosen, **options, progress=progress
             )
             cues = [f"{name}={output}:{name}" for name in chosen]
         else:
@@ -235,47 +235,3 @@ def _write_tiffs(folder: Path, probabilities: Mapping[str, Any], voxel: VoxelSiz
     for name, probability in probabilities.items():
         with replacing(folder / f"{name}.tif") as temporary:
             write_tiff(temporary, probability, *voxel)
-
-
-def _write_zarr(
-    target: Path,
-    classifier: PixelClassifier,
-    names: list[str],
-    data: Any,
-    options: dict[str, Any],
-    voxel: VoxelSize,
-) -> None:
-    """Write an array for each class, block by block; a chunk is a block and is written once."""
-    import zarr
-
-    from napari_agglo.pixels._pixel_image import blocks
-    from napari_agglo.volumes import replacing
-    from napari_agglo.volumes._units import ELEMENT_UNIT
-
-    source = classifier.check_image(data, options["spacing"], options["channel_axis"])
-    chunks = blocks(source.grid, classifier.bank.axes)[0].shape[3 - source.ndim :]
-    spacing, unit = voxel.in_micrometres()
-    attributes: dict[str, Any] = {} if spacing is None else {"element_size_um": list(spacing)}
-    if spacing is not None and unit is None:
-        attributes[ELEMENT_UNIT] = "unknown"
-    with replacing(target, may_replace=_is_ours) as temporary:
-        group = zarr.create_group(str(temporary), zarr_format=3, attributes={_MARK: 1})
-        arrays = {
-            name: group.create_array(
-                name, shape=source.shape, dtype="float32", chunks=chunks, attributes=attributes
-            )
-            for name in names
-        }
-        for index, found in classifier.blocks(source, progress=options["progress"]):
-            for name, array in arrays.items():
-                part = found[classifier.names.index(name)]
-                array[index[3 - source.ndim :]] = part if source.ndim == 3 else part[0]
-
-
-def _is_ours(folder: Path) -> bool:
-    """Return whether a folder is a Zarr group that this command wrote."""
-    try:
-        described = json.loads((folder / "zarr.json").read_text(encoding="utf-8"))
-        return _MARK in described["attributes"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return False

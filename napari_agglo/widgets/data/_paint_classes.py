@@ -39,6 +39,11 @@ from napari_agglo.widgets.data._layers import (
     placement_of,
     shape_of,
 )
+from napari_agglo.widgets.data._probability_layers import (
+    OPACITY,
+    classification,
+    show_probabilities,
+)
 from napari_agglo.widgets.data._selection import Selection
 
 PIXELS, LIVE = "pixels", "live pixels"  # the names of the jobs
@@ -46,7 +51,6 @@ _WAIT = 60  # milliseconds after a movement of the brush, before the plane is cl
 _ROUGH = 10  # trees of the first look at the plane after a stroke; all of them follow
 _LARGE = 1 << 20  # pixels of a plane: of a larger one only the part in view is classified
 _BRUSH = 4  # pixels
-_OPACITY = 0.7
 
 
 class Painter:
@@ -374,7 +378,7 @@ class Painter:
             colormap=Colormap(["#000000", one.colour], name=f"agglo {one.colour}"),
             contrast_limits=(0.0, 1.0),
             blending="additive",
-            opacity=_OPACITY,
+            opacity=OPACITY,
             visible=self.classes.index(one) == 0,
             metadata=role(PROBABILITY, one.name),
             **placement_of(self._image).keywords(),
@@ -402,16 +406,18 @@ class Painter:
             return
         from_strokes = self.teacher == STROKES and any(self.counts())
         labels = strokes.data if from_strokes and strokes is not None else None
-        classes, source = tuple(self.classes), training.source
+        classes = tuple(self.classes)
 
-        def work(progress: ProgressCallback) -> Any:
+        def make() -> PixelClassifier:
             with self._one_at_a_time:
                 classifier = loaded if labels is None else training.train(labels, classes)
             assert classifier is not None
-            return classifier, classifier.predict(
-                source.picture.data, spacing=source.spacing[3 - source.ndim :],
-                channel_axis=source.picture.channel_axis, progress=progress,
-            )  # fmt: skip
+            return classifier
+
+        try:
+            work = classification(make, training.source, len(classes), image)
+        except InvalidInput as error:  # larger than memory, and no file was named
+            return self._failed(error)
 
         def done(result: Any) -> None:
             self.classifier, self.message = result[0], ""
@@ -426,29 +432,7 @@ class Painter:
         self.project.jobs.start(PIXELS, "Classifying pixels", work, done, self._failed, warned)
 
     def _use(self, image: Any, classifier: PixelClassifier, cues: dict[str, Any]) -> None:
-        viewer, chosen = self.scene.viewer, {}
-        for k, one in enumerate(classifier.classes):
-            name = f"{image.name} {one.name}"
-            former = [
-                x for x in viewer.layers if x.name == name and role_of(x) == ("cue", one.name)
-            ]
-            if former:
-                former[-1].data = cues[one.name]
-                chosen[one.name] = former[-1]
-                continue
-            layer = Image(
-                cues[one.name],
-                name=name,
-                colormap=Colormap(["#000000", one.colour], name=f"agglo {one.colour}"),
-                contrast_limits=(0.0, 1.0),
-                blending="additive",
-                opacity=_OPACITY,
-                visible=k == 0,
-                metadata=role("cue", one.name),
-                **placement_of(image).keywords(),
-            )
-            add_inactive(viewer, layer)
-            chosen[one.name] = layer
+        chosen = show_probabilities(self.scene.viewer, image, classifier, cues)
         self._raise_strokes()
         self.selection.use_as_cues(chosen)
 

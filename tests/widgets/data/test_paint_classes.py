@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 from windows import draw, selection_of, settle_strokes
 
 import napari_agglo as agglo
+from napari_agglo.volumes import open_volume
 
 pytestmark = pytest.mark.compiled
 
@@ -186,6 +187,39 @@ def test_a_classifier_in_a_file(viewer, step, painter, project, tmp_path, monkey
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(saved), ""))
     step.paint.save.click()
     assert agglo.load_pixel_classifier(saved).names == ("boundary", "cell")
+
+
+def test_cues_larger_than_memory_are_written_to_a_file(
+    viewer, step, painter, project, tmp_path, monkeypatch
+):
+    image, _, wall = cells((16, 32, 30))
+    viewer.add_image(image, name="raw", scale=(40, 8, 8), units="nm")
+    classifier = agglo.train_pixels(image, strokes(wall), spacing=(40, 8, 8), trees=5)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    path = classifier.save(tmp_path / "c.npz")
+    step.paint.load.click()
+    settle_strokes(painter)
+    names = iter(["", str(tmp_path / "cues"), str(tmp_path / "cues")])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (next(names), ""))
+    monkeypatch.setattr("napari_agglo.volumes._volume.available_memory", lambda: 1000)
+    step.paint.run.button.click()
+    settle_strokes(painter)
+    assert "memory" in painter.message
+    assert project.dataset is None, "no file was named"
+    for _ in range(2):  # again: the layers are those of the new file
+        step.paint.run.button.click()
+        settle_strokes(painter)
+    assert painter.message == ""
+    written = open_volume(f"{tmp_path / 'cues.zarr'}:boundary")
+    assert written.spacing == pytest.approx((0.04, 0.008, 0.008))
+    monkeypatch.undo()
+    want = classifier.predict(image, spacing=(40, 8, 8))
+    for name in want:
+        (layer,) = [one for one in viewer.layers if one.name == f"raw {name}"]
+        data = layer.data[0] if layer.multiscale else layer.data
+        assert not isinstance(data, np.ndarray), "it stays in its file"
+        np.testing.assert_array_equal(np.asarray(data), want[name])
+    assert list(project.dataset.cues) == list(want)
 
 
 def test_an_axis_that_may_be_of_channels_is_named_while_one_paints(viewer, step, painter):

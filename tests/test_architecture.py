@@ -441,8 +441,8 @@ PRIVATE_IMPORTS = {
         samples/test_random_fields.py samples/test_random_fields_labels.py stored_samples.py
     """,
     "Registries and typed JSON of all stages; compilation, whose state is of the process.": """
-        cli/test_provenance.py cli/commands/test_warm.py conftest.py test_registry.py
-        test_typed_json.py widgets/test_background_compile.py
+        cli/test_main.py cli/test_provenance.py cli/commands/test_warm.py conftest.py
+        test_registry.py test_typed_json.py widgets/test_background_compile.py
     """,
     "The doors of the tests to a window: the project, its layers, its forms.": """
         spare_window.py widgets/conftest.py widgets/proofread/conftest.py windows.py

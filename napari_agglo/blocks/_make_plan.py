@@ -30,6 +30,7 @@ from napari_agglo.errors import (
 )
 from napari_agglo.superpixels._oversegment import least_size, sigmas_in_voxels
 from napari_agglo.volumes import (
+    DEFAULT_VERSION,
     ValueGate,
     VoxelSize,
     add_pick,
@@ -83,7 +84,7 @@ def make_plan(
     memory: int | str | None = None,
     workers: int | None = None,
     pyramid: bool = True,
-    version: str = "0.5",
+    version: str = DEFAULT_VERSION,
     precomputed: bool = False,
     hierarchical: bool = False,
     approximate: float = 0.0,
@@ -354,7 +355,7 @@ def _check_output(plan: Plan) -> None:
         raise InvalidInput(
             "`shards` need OME-Zarr 0.5: Zarr 2, which 0.4 is stored in, has none",
             argument="shards",
-            remedy=(SetOption("version", "0.5"), SetOption("shards", False)),
+            remedy=(SetOption("version", DEFAULT_VERSION), SetOption("shards", False)),
         )
     if plan.precomputed and plan.ndim > 3:
         raise InvalidInput(

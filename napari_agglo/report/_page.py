@@ -24,7 +24,7 @@ from napari_agglo.evaluate import (
 from napari_agglo.plots import LIGHT
 from napari_agglo.report._examine import clean_record, summed, trained
 from napari_agglo.report._figures import Figures, colour_variables, error_figure, map_figure
-from napari_agglo.report._theme import style_sheet
+from napari_agglo.report._style_sheet import style_sheet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,7 +33,14 @@ from napari_agglo.volumes._labels_on_disk import (
 )
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._named_axes import check_same_axes, spacing_of, voxel_size_of
-from napari_agglo.volumes._ome_zarr import OmeAxis, OmeImage, OmeLevel, plan_image, read_image
+from napari_agglo.volumes._ome_zarr import (
+    DEFAULT_VERSION,
+    OmeAxis,
+    OmeImage,
+    OmeLevel,
+    plan_image,
+    read_image,
+)
 from napari_agglo.volumes._open import add_pick, open_channels, open_levels, open_volume
 from napari_agglo.volumes._oriented_cue import (
     Affinities,
@@ -80,6 +87,7 @@ __all__ = [
     "read_mapping",
     "OmeImage",
     "OmeLevel",
+    "DEFAULT_VERSION",
     "OmeAxis",
     "plan_image",
     "read_image",

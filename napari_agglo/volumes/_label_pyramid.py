@@ -21,7 +21,7 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.volumes._checks import check_labels
-from napari_agglo.volumes._ome_zarr import METHODS, OmeImage
+from napari_agglo.volumes._ome_zarr import DEFAULT_VERSION, METHODS, OmeImage
 
 Box = tuple[slice, ...]
 
@@ -240,7 +240,7 @@ def create_levels(
         raise InvalidInput(
             "`shards` need OME-Zarr 0.5: Zarr 2, which 0.4 is stored in, has none",
             argument="shards",
-            remedy=(SetOption("version", "0.5"), "leave the shards out"),
+            remedy=(SetOption("version", DEFAULT_VERSION), "leave the shards out"),
         )
     attributes = image.attributes(labels=labels, source=source)
     v3 = image.zarr_format == 3

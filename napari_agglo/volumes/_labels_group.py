@@ -23,6 +23,7 @@ import numpy as np
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.volumes._atomic import make_folder, write_whole
 from napari_agglo.volumes._ome_zarr import (
+    VERSIONS,
     OmeAxis,
     OmeImage,
     OmeLevel,
@@ -72,7 +73,7 @@ def plan_in_group(
             remedy="write a file of its own: NAME.ome.zarr",
         )
     image = read_image(attributes, root)
-    if image.version not in ("0.4", "0.5"):
+    if image.version not in VERSIONS:
         raise InvalidInput(
             f"{root} is OME-Zarr {image.version}, and labels are added to 0.4 and 0.5",
             argument="path",

@@ -18,6 +18,7 @@ from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.volumes._units import check_unit
 
 VERSIONS = ("0.4", "0.5")  # that are written
+DEFAULT_VERSION = VERSIONS[-1]
 _READ = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6")
 _SMALL = 2**18  # voxels of a level below which no further one is made: 64 x 64 x 64, 512 x 512
 METHODS = ("mode", "nearest")
@@ -90,7 +91,7 @@ class OmeImage:
     shapes: tuple[tuple[int, ...], ...] = ()
     factors: tuple[tuple[int, ...], ...] = ()
     method: str = ""
-    version: str = "0.5"
+    version: str = DEFAULT_VERSION
 
     @property
     def zarr_format(self) -> int:
@@ -153,7 +154,7 @@ def plan_image(
     spacing: Sequence[float] | None = None,
     *,
     unit: str | None = None,
-    version: str = "0.5",
+    version: str = DEFAULT_VERSION,
     method: str = "mode",
     levels: int | None = None,
     origin: Sequence[float] | None = None,

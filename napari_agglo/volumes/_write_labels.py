@@ -28,7 +28,7 @@ from napari_agglo.volumes._labels_group import (
 )
 from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._named_axes import voxel_size_of
-from napari_agglo.volumes._ome_zarr import METHODS, plan_image
+from napari_agglo.volumes._ome_zarr import DEFAULT_VERSION, METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
 from napari_agglo.volumes._store_location import is_url
 from napari_agglo.volumes._units import NO_UNIT, VoxelSize, unit_symbol
@@ -297,8 +297,8 @@ def _write_zarr(
         )
     image = plan_image(
         target.name.split(".")[0], array.shape, voxel.spacing, unit=voxel.unit,
-        version=options.version or "0.5", method=options.downsample, levels=options.levels,
-        origin=origin,
+        version=options.version or DEFAULT_VERSION, method=options.downsample,
+        levels=options.levels, origin=origin,
     )  # fmt: skip
     made = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
     write_levels(made, image, array, options.progress)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import argparse
+import inspect
 import os
 import re
 import subprocess
@@ -10,6 +12,8 @@ import pytest
 
 import napari_agglo
 from napari_agglo.cli import main
+from napari_agglo.cli._main import make_parser
+from napari_agglo.volumes import DEFAULT_VERSION, plan_image
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = [
@@ -175,3 +179,22 @@ def test_a_reader_that_leaves_is_no_error(files):
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_versions_of_ome_zarr_are_those_of_the_library():
+    """The parser repeats them, as the library is imported only when a command runs."""
+
+    def actions(parser):
+        for action in parser._actions:
+            yield action
+            if isinstance(action, argparse._SubParsersAction):
+                for nested in action.choices.values():
+                    yield from actions(nested)
+
+    signature = inspect.signature(plan_image)
+    told = [one for one in actions(make_parser()) if "--ome-version" in one.option_strings]
+    assert told
+    for one in told:
+        assert one.choices[0] == DEFAULT_VERSION == signature.parameters["version"].default
+        assert one.default in (None, DEFAULT_VERSION)
+        assert f"default: {DEFAULT_VERSION}" in one.help

@@ -7,6 +7,7 @@ features of its own pixels, a new forest, and the forest's answer for the part i
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.pixels._filters import Array, FilterBank
-from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier
+from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier, check_bank
 from napari_agglo.pixels._pixel_image import Box, PixelImage, lines_of
 from napari_agglo.pixels._predict import BAND, class_probabilities, threads
 from napari_agglo.pixels._train_pixels import (
@@ -68,9 +69,36 @@ class LiveTraining:
     ) -> None:
         self.source = PixelImage.of(image, spacing, channel_axis)
         self.source.warn_of_channels()
-        self.bank = bank or FilterBank(
-            axes=2 if self.source.is_thick else 3, channels=self.source.channels
+        self._begin(
+            bank or FilterBank(axes=2 if self.source.is_thick else 3, channels=self.source.channels)
         )
+
+    def with_bank(self, bank: FilterBank) -> LiveTraining:
+        """Return a training of the same image with other features; nothing is kept of this one.
+
+        Parameters
+        ----------
+        bank : FilterBank
+            The features, such as those of a classifier from a file.
+
+        Returns
+        -------
+        LiveTraining
+            The training.
+
+        Raises
+        ------
+        InvalidInput
+            If the image has other channels, or is one plane and the features lie across planes.
+        """
+        other = copy.copy(self)
+        other._begin(bank)
+        return other
+
+    def _begin(self, bank: FilterBank) -> None:
+        """Use features, and forget those of pixels and of the view."""
+        check_bank(bank, self.source)
+        self.bank = bank
         self._known = np.zeros(0, np.int64)  # flat indices of pixels, in order
         self._rows = np.zeros((0, self.bank.width), np.float32)  # their features
         self._values = np.zeros((0, self.source.channels), np.float32)  # theirs in the image

@@ -126,6 +126,28 @@ def check_classes(
     )
 
 
+def check_bank(bank: FilterBank, source: PixelImage) -> None:
+    """Refuse an image with other channels or axes than the features of a classifier have."""
+    if source.channels != bank.channels:
+        grey = bank.channels == 1
+        raise InvalidInput(
+            f"`image` (shape {tuple(source.picture.data.shape)}) has {source.channels} "
+            f"channel{'s' * (source.channels > 1)}, and the classifier was trained on "
+            f"{bank.channels}",
+            argument="image",
+            remedy=("convert it to grey", "pick one channel")
+            if grey
+            else (SetOption("channel_axis"), "use an image in colours"),
+        )
+    if source.grid[0] == 1 and bank.axes == 3:
+        raise InvalidInput(
+            f"`image` (shape {source.shape}) is one plane, and the classifier was trained on "
+            "volumes, with filters across planes",
+            argument="image",
+            remedy="train one with per_plane=True",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class PixelClassifier:
     """A classifier of pixels, made by `train_pixels`.
@@ -284,24 +306,7 @@ class PixelClassifier:
         source = PixelImage.of(image, spacing, channel_axis)
         if channel_axis is None:
             refuse_colours(source.picture.data, "image")
-        if source.channels != self.bank.channels:
-            grey = self.bank.channels == 1
-            raise InvalidInput(
-                f"`image` (shape {tuple(source.picture.data.shape)}) has {source.channels} "
-                f"channel{'s' * (source.channels > 1)}, and the classifier was trained on "
-                f"{self.bank.channels}",
-                argument="image",
-                remedy=("convert it to grey", "pick one channel")
-                if grey
-                else (SetOption("channel_axis"), "use an image in colours"),
-            )
-        if source.grid[0] == 1 and self.bank.axes == 3:
-            raise InvalidInput(
-                f"`image` (shape {source.shape}) is one plane, and the classifier was trained on "
-                "volumes, with filters across planes",
-                argument="image",
-                remedy="train one with per_plane=True",
-            )
+        check_bank(self.bank, source)
         source.warn_of_channels()
         self._compare_values(source)
         return source

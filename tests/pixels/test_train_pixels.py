@@ -285,6 +285,26 @@ def test_cancel_and_progress(deep):
 
 
 @pytest.mark.parametrize("shape", [(40, 48), (12, 32, 30)])
+def test_live_training_by_other_features(shape):
+    image, _, wall = cells(shape)
+    labels, classes = strokes(wall), check_classes(None, 2)
+    live = LiveTraining(image)
+    before = live.train(labels, classes)
+    other = live.with_bank(FilterBank((1.0, 3.0), 2, 1, True))
+    classifier = other.train(labels, classes)
+    want = agglo.train_pixels(image, labels, scales=(1, 3), structure=True, per_plane=True)
+    assert classifier.bank == want.bank != before.bank
+    part = other.predict(classifier, (0,) * len(shape), shape)
+    np.testing.assert_array_equal(part, np.stack(list(want.predict(image).values())))
+    assert live.train(labels, classes).bank == before.bank, "the former one is as it was"
+    with refuses("image", "convert it to grey"):
+        LiveTraining(np.stack([image] * 3, -1), channel_axis=-1).with_bank(other.bank)
+    if shape == (40, 48):
+        with refuses("image", "per_plane"):
+            live.with_bank(FilterBank())
+
+
+@pytest.mark.parametrize("shape", [(40, 48), (12, 32, 30)])
 def test_live_training_is_the_training(shape):
     image, _, wall = cells(shape)
     classes = check_classes(None, 2)

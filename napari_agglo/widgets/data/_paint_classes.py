@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +20,20 @@ from napari_agglo._data_warnings import keep_warnings
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.pixels import (
+    FilterBank,
     LiveTraining,
     PixelClass,
     PixelClassifier,
     check_classes,
     load_pixel_classifier,
-    train_pixels,
 )
-from napari_agglo.pixels._train_pixels import GOLD_CLASSES
+from napari_agglo.pixels._train_pixels import GOLD_CLASSES, check_scales
 from napari_agglo.widgets._colours import direct_colours
 from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._qt import ask, per_viewer, single_shot, tell_error
 from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._scene import Scene
+from napari_agglo.widgets.data._gold_lessons import GoldLessons
 from napari_agglo.widgets.data._layers import (
     PROBABILITY,
     STROKES,
@@ -66,12 +69,16 @@ class Painter:
         self.strokes: Labels | None = None
         self.classifier: PixelClassifier | None = None
         self.teacher = STROKES  # of the classifier: strokes, gold or a file; a stroke takes over
+        self.lesson = ""  # on the classifier, until a stroke takes over
         self.message = ""  # what is missing
-        # What may be wrong with the image, and with the strokes.
-        self._doubts: dict[str, list[str]] = {"image": [], "strokes": []}
+        # What may be wrong with the image, with the strokes, and with gold or a file.
+        self._doubts: dict[str, list[str]] = {"image": [], "strokes": [], "teacher": []}
         self.is_live = True
         self._image: Any = None  # the layer that is painted on
         self._training: LiveTraining | None = None
+        # The features of the next image too; None: each plane by itself where planes are thick.
+        self._scales, self._structure = FilterBank.scales, False
+        self._per_plane: bool | None = None
         self._one_at_a_time = threading.Lock()  # the training keeps features between strokes
         self._counts: list[int] | None = None  # None after each stroke
         self._is_due = False  # there are strokes that the running job has not read
@@ -93,13 +100,16 @@ class Painter:
         if self._image is not layer:
             # Refuses an image that has other axes than planes, rows and columns.
             with keep_warnings() as kept:
-                self._training = LiveTraining(
+                training = LiveTraining(
                     data_of(layer),
                     spacing=tuple(abs(one) for one in placement_of(layer).scale),
                     channel_axis=-1 if is_rgb(layer) else None,
                 )
+            bank = replace(training.bank, scales=self._scales, structure=self._structure)
+            self._training, self._per_plane = training.with_bank(bank), None
             self._image, self.classifier, self.teacher = layer, None, STROKES
             self._doubt("image", kept)
+            self._doubts["teacher"] = []
             self._remove_preview()
         former = [one for one in viewer.layers
                   if role_of(one)[0] == STROKES and shape_of(one) == shape_of(layer)]  # fmt: skip
@@ -212,6 +222,57 @@ class Painter:
             colours = {k + 1: one.colour for k, one in enumerate(self.classes)}
             self.strokes.colormap = direct_colours(colours, "white")
 
+    # Features.
+
+    @property
+    def bank(self) -> FilterBank:
+        """The features that are computed of the image."""
+        return FilterBank() if self._training is None else self._training.bank
+
+    @property
+    def has_planes(self) -> bool:
+        """Whether the image has several planes, so that filters may lie across them."""
+        return self._training is not None and self._training.source.grid[0] > 1
+
+    def set_features(
+        self,
+        *,
+        scales: Sequence[float] | None = None,
+        structure: bool | None = None,
+        per_plane: bool | None = None,
+    ) -> None:
+        """Use other features; a classifier of the former ones is dropped, strokes are kept."""
+        if self._training is None:
+            return
+        changed = self.bank
+        if scales is not None:
+            changed = replace(changed, scales=check_scales(scales))
+        if structure is not None:
+            changed = replace(changed, structure=structure)
+        if per_plane is not None:
+            changed = replace(changed, axes=2 if per_plane else 3)
+        if changed != self.bank:
+            self._use_bank(changed)
+            if self.classifier is not None and self.teacher != STROKES:
+                again = "learn from gold again" if self.teacher == "gold" else "open it again"
+                self._doubts["teacher"] = [
+                    "The classifier that was in use does not read these features: paint a few "
+                    f"strokes of each class, or {again}."
+                ]
+            self.classifier, self.teacher = None, STROKES
+            self._remove_preview()
+            self._timer.start()
+        self.changed.emit()
+
+    def _use_bank(self, bank: FilterBank) -> None:
+        """Compute these features from now on; refuse those that the image does not have."""
+        assert self._training is not None
+        if bank != self._training.bank:
+            if bank.axes != self._training.bank.axes:
+                self._per_plane = bank.axes == 2
+            self._training = self._training.with_bank(bank)
+            self._scales, self._structure = bank.scales, bank.structure
+
     @property
     def is_pending(self) -> bool:
         """Whether the plane in view does not follow the last stroke by all trees yet."""
@@ -226,7 +287,7 @@ class Painter:
     @property
     def remarks(self) -> str:
         """Sentences on what is missing, and on what may be wrong with the image and the strokes."""
-        doubts = dict.fromkeys(self._doubts["image"] + self._doubts["strokes"])
+        doubts = dict.fromkeys(text for texts in self._doubts.values() for text in texts)
         return " ".join([self.message, *doubts]).strip()
 
     def _doubt(self, of: str, warnings: list[DataWarning]) -> None:
@@ -252,6 +313,7 @@ class Painter:
     def _on_stroke(self, _: object = None) -> None:
         self._counts = None
         self.teacher = STROKES
+        self._doubts["teacher"] = []
         self._timer.start()
 
     def _forget_counts(self, _: object = None) -> None:
@@ -285,8 +347,6 @@ class Painter:
             return False
         teacher = self.teacher
         given = None if teacher == STROKES else self.classifier
-        if given is not None and given.bank != training.bank:
-            return False  # the features that are kept for the view are others
         labels = strokes.data
         doubts: list[DataWarning] = []
 
@@ -295,6 +355,12 @@ class Painter:
                 classifier = given
                 if classifier is None:
                     classifier = training.train(labels, classes, trees=trees, progress=progress)
+                else:  # its warnings are shown: the values may be of another range
+                    source = training.source
+                    classifier.check_image(
+                        source.picture.data, source.spacing[3 - source.ndim :],
+                        source.picture.channel_axis,
+                    )  # fmt: skip
                 return classifier, training.predict(classifier, *part, progress=progress)
 
         def done(result: Any) -> None:
@@ -441,9 +507,10 @@ class Painter:
     def learn_from_gold(self) -> None:
         """Learn the boundary and the rest from gold labels in a worker, in place of strokes."""
         self.start()
-        image, gold = self._image, self.selection.gold
-        if image is None or gold is None:
+        image, lessons = self._image, GoldLessons.of(self.selection)
+        if image is None or not lessons.volumes:
             return
+        lessons.check_colours(image)
         has_strokes = any(self.counts())
         if has_strokes and len(self.classes) > 2:
             raise InvalidInput(
@@ -451,35 +518,44 @@ class Painter:
                 argument="classes",
                 remedy="remove the others first, or learn from the strokes",
             )
-        golds = self.selection.golds() or (data_of(gold),)
         classes = self.classes if has_strokes else check_classes(GOLD_CLASSES)
-        data, spacing = data_of(image), tuple(abs(one) for one in placement_of(image).scale)
-        axis = -1 if is_rgb(image) else None
+        bank, per_plane = self.bank, self._per_plane
+        if per_plane is None and bank.axes == 2:  # volumes that teach may have thinner planes
+            per_plane = True
 
         def work(progress: ProgressCallback) -> Any:
-            return train_pixels(
-                [data] * len(golds), gold=[np.asarray(one) for one in golds], classes=classes,
-                spacing=spacing, channel_axis=axis, progress=progress,
-            )  # fmt: skip
+            return lessons.train(classes, bank, per_plane, progress)
+
+        def failed(error: Exception) -> None:
+            if self._image is image and isinstance(error, InvalidInput):
+                self._doubts["teacher"] = [window_sentence(error)]
+                self.changed.emit()
+            else:
+                tell_error(error)
 
         def done(classifier: PixelClassifier) -> None:
             if self._image is image:
                 self.message = ""
-                self._use_classifier(classifier, "gold")
+                self._use_classifier(classifier, "gold", lessons.text)
 
         def warned(warnings: list[DataWarning]) -> None:
             if self._image is image:
-                self._doubt("strokes", warnings)
+                self._doubt("teacher", warnings)
 
-        self.project.jobs.start(PIXELS, "Learning from gold", work, done, self._failed, warned)
+        self._doubts["teacher"] = []
+        self.project.jobs.start(PIXELS, "Learning from gold", work, done, failed, warned)
 
-    def _use_classifier(self, classifier: PixelClassifier, teacher: str) -> None:
-        """Use a classifier that no stroke has taught, and its classes, until the next stroke."""
+    def _use_classifier(self, classifier: PixelClassifier, teacher: str, lesson: str) -> None:
+        """Use a classifier that no stroke has taught, its classes and features.
+
+        The next stroke takes over, with the same features.
+        """
+        self._use_bank(classifier.bank)
         self.classes = list(classifier.classes)
         self._counts = None
         self._remove_preview()
         self._colour_strokes()
-        self.classifier, self.teacher = classifier, teacher
+        self.classifier, self.teacher, self.lesson = classifier, teacher, lesson
         self._timer.start()
         self.changed.emit()
 
@@ -492,7 +568,8 @@ class Painter:
         """Use a classifier of a file, and its classes, for the chosen image."""
         classifier = load_pixel_classifier(path)
         self.start()
-        self._use_classifier(classifier, "file")
+        self._use_classifier(classifier, "file", "The opened classifier is used as it is.")
+        self._doubts["teacher"] = []
 
     def _close(self) -> None:
         self._timer.stop()

@@ -4,14 +4,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from napari.utils.notifications import show_info
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor, QIcon, QPixmap
 from qtpy.QtWidgets import QColorDialog, QFileDialog, QListWidget, QListWidgetItem, QWidget
 
+from napari_agglo.errors import InvalidInput
+from napari_agglo.pixels import FilterBank, train_pixels
+from napari_agglo.widgets._forms import Form, descriptions
 from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._qt import (
     button,
@@ -24,14 +29,77 @@ from napari_agglo.widgets._qt import (
     per_viewer,
     row,
 )
+from napari_agglo.widgets.data._gold_lessons import GoldLessons
+from napari_agglo.widgets.data._layers import STROKES
 from napari_agglo.widgets.data._paint_classes import PIXELS, Painter
 
-# What is said of the classifier until the next stroke, by its teacher.
-_TEACHERS = {
-    "file": "The opened classifier is used as it is.",
-    "gold": "The classifier has learned from the gold labels.",
-}
 _FILTER = "Pixel classifiers (*.npz)"
+_GOLD = "Learn from gold"
+_PLANES = (
+    "Filter each plane by itself, for thick planes. An image of one plane has no other features."
+)
+
+
+class FeatureForm(Form):
+    """The features of the classifier, folded away: scales, structure tensor, planes."""
+
+    def __init__(self, painter: Painter) -> None:
+        tips = descriptions(train_pixels)
+        structure = {"label": "Structure tensor", "tooltip": tips["structure"].text}
+        planes = {"label": "Filter each plane by itself", "tooltip": _PLANES}
+        scales = {"label": "Scales", "tooltip": tips["scales"].text}
+        table = {
+            "structure": Annotated[bool, structure],
+            "per_plane": Annotated[bool, planes],
+            "scales": Annotated[str, scales],
+        }
+        super().__init__(table=table, first=(), more="Features")
+        self._painter = painter
+        self.line: Any = self["scales"].native
+        self.line.editingFinished.connect(self._on_scales)
+        self.changed.connect(self._on_tick)
+
+    def follow(self) -> None:
+        """Show the features in use, unless the scales are being typed."""
+        bank = self._painter.bank
+        self.show_values({"structure": bank.structure, "per_plane": bank.axes == 2})
+        self["per_plane"].enabled = self._painter.has_planes
+        if not (self.line.hasFocus() and self.line.isModified()):
+            self.show_values({"scales": _scales_text(bank.scales)})
+
+    def _on_tick(self, name: str) -> None:
+        if name == "structure":
+            guarded(lambda: self._painter.set_features(structure=self[name].value))
+        elif name == "per_plane":
+            guarded(lambda: self._painter.set_features(per_plane=self[name].value))
+
+    def _on_scales(self) -> None:
+        text = str(self["scales"].value)
+        if text == _scales_text(self._painter.bank.scales):
+            return
+        self.line.setModified(False)
+        guarded(lambda: self._painter.set_features(scales=_scales_of(text)))
+        self.follow()
+
+
+def _scales_text(scales: Sequence[float]) -> str:
+    return ", ".join(f"{one:g}" for one in scales)
+
+
+def _scales_of(text: str) -> tuple[float, ...]:
+    """Return scales as they are typed.
+
+    >>> _scales_of("1, 2.5 4")
+    (1.0, 2.5, 4.0)
+    """
+    try:
+        return tuple(float(one) for one in re.split(r"[,;\s]+", text.strip()))
+    except ValueError as error:
+        raise InvalidInput(
+            f"The scales must be numbers, not “{text}”",
+            argument="scales",
+            remedy=f"type for example {_scales_text(FilterBank.scales)}",
+        ) from error
 
 
 class PaintPanel(QWidget):
@@ -70,17 +138,17 @@ class PaintPanel(QWidget):
         self.save = button("Save…", kept, self._save, "save classifier")
         again = "Open a saved classifier with its classes"
         self.load = button("Open…", again, self._load, "open classifier")
+        self.features = FeatureForm(painter)
         gold = (
-            "Learn the boundary from the borders of the gold labels, in place of strokes. To learn "
-            "from several volumes, use the command: napari-agglo pixels train --gold"
+            "Learn the boundary from the borders of the gold labels, in place of strokes: of the "
+            "volume chosen above, and of all “Further volumes to train on”, under More"
         )
-        self.gold = button(
-            "Learn from gold", gold, lambda: guarded(painter.learn_from_gold), "learn from gold"
-        )
-        self.parts = (self.list, self.add, self.remove, self.colour, self.live, self.run, self.save)
+        self.gold = button(_GOLD, gold, lambda: guarded(painter.learn_from_gold), "learn from gold")
+        self.parts = (self.list, self.add, self.remove, self.colour, self.live, self.run, self.save,
+                      self.features)  # fmt: skip
         column(
             self, self.list, row(self.add, self.remove, self.colour, self.live), self.line,
-            self.run, row(self.begin, self.save, self.load), self.gold,
+            self.run, row(self.begin, self.save, self.load), self.gold, self.features,
         )  # fmt: skip
         link(self.follow, painter.changed)
         self.follow()
@@ -96,7 +164,7 @@ class PaintPanel(QWidget):
         self.begin.setEnabled(has_image)
         self.load.setEnabled(has_image)
         self.line.setVisible(on)
-        self.gold.setVisible(has_image and painter.selection.gold is not None)
+        self.follow_gold()
         if not on:
             return
         counts = painter.counts()
@@ -123,11 +191,19 @@ class PaintPanel(QWidget):
         painted = ", ".join(
             f"{n:,} {one.name}" for one, n in zip(painter.classes, counts, strict=False)
         )
-        given = painter.classifier is not None and painter.teacher in _TEACHERS
-        text = _TEACHERS[painter.teacher] if given else f"Pixels: {painted}."
+        self.features.follow()
+        given = painter.classifier is not None and painter.teacher != STROKES
+        text = painter.lesson if given else f"Pixels: {painted}."
         self.line.setText(f"{text} {painter.remarks}".strip())
         ready = given or sum(n > 0 for n in counts) == len(counts)
         self.run.set_ready(ready, "Paint at least one stroke of each class.")
+
+    def follow_gold(self) -> None:
+        """Offer to learn from gold, if there is some, and tell of how many volumes."""
+        selection = self.painter.selection
+        n = len(GoldLessons.of(selection).volumes)
+        self.gold.setVisible(selection.image is not None and n > 0)
+        self.gold.setText(f"{_GOLD} of {n} volumes" if n > 1 else _GOLD)
 
     def _on_row(self, number: int) -> None:
         if 0 <= number != self.painter.chosen:

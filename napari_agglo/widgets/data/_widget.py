@@ -566,6 +566,7 @@ class DataWidget(StepWidget):
         self.counts.setVisible(bool(counts))
         self.doubt.follow()
         self.training.follow()
+        self.paint.follow_gold()
 
     def _follow(self) -> None:
         for part in (self.trouble, self.units, self.opened, self.doubt, self.roles, self.people,

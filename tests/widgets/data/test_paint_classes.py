@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from oracles.strokes import cells, strokes
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
-from windows import draw, selection_of, settle_strokes
+from windows import dataset_of, draw, selection_of, settle_strokes
 
 import napari_agglo as agglo
+from napari_agglo.errors import InvalidInput
+from napari_agglo.pixels import FilterBank
 from napari_agglo.volumes import open_volume
 
 pytestmark = pytest.mark.compiled
@@ -303,3 +306,177 @@ def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, pro
     viewer.layers.remove(painter.strokes)
     assert painter.strokes is None
     assert step.paint.begin.isVisibleTo(step)
+
+
+def test_gold_of_kept_volumes_teaches_too(viewer, step, painter, project, notices):
+    image, gold, _ = cells((40, 48))
+    other, further, _ = cells((48, 40), seed=1)
+    viewer.add_image(image, name="raw")
+    viewer.add_labels(gold, name="gold")
+    step.paint.gold.click()
+    settle_strokes(painter)
+    step.paint.run.button.click()  # a volume is kept with its cues
+    settle_strokes(painter)
+    step.training.add.click()
+    assert step.paint.gold.text() == "Learn from gold", "the same volume counts once"
+    (kept,) = project.training
+    for layer in list(viewer.layers):
+        viewer.layers.remove(layer)
+
+    viewer.add_image(other, name="second")
+    draw()
+    assert step.paint.gold.text() == "Learn from gold", "a volume without gold can be classified"
+    assert step.paint.gold.isVisibleTo(step)
+    viewer.add_labels(further, name="second gold")
+    draw()
+    assert step.paint.gold.text() == "Learn from gold of 2 volumes"
+    nothing = replace(kept, name="no picture", image=None, gold=gold.copy())
+    project.training = [*project.training, nothing]
+    step.paint.gold.click()
+    settle_strokes(painter)
+    want = agglo.train_pixels([other, image], gold=[further, gold])
+    alone = agglo.train_pixels(other, gold=further)
+    live = painter.preview()["boundary"].data
+    np.testing.assert_array_equal(live, want.predict(other)["boundary"])
+    assert (live != alone.predict(other)["boundary"]).any(), "test invalid"
+    for name in ("“second”", "“raw”", "“no picture”"):
+        assert name in step.paint.line.text()
+
+    before = painter.classifier
+    photo = np.stack([image] * 3, axis=-1)
+    project.training = [replace(kept, name="photo", image=photo)]
+    step.paint.gold.click()
+    draw()
+    assert not project.jobs.running()
+    assert painter.classifier is before
+    assert all(words in notices[-1] for words in ("“photo” is in colours", "“second” in grey"))
+    project.training = [replace(kept, name="blank", gold=np.ones_like(gold))]
+    step.paint.gold.click()
+    settle_strokes(painter)
+    assert "gold labels of “blank”" in step.paint.line.text()
+
+
+def test_gold_of_thick_and_thin_planes_teaches_plane_by_plane(viewer, step, painter, project):
+    image, gold, _ = cells((16, 32, 30))
+    thick = dataset_of(gold, scale=(5.0, 1.0, 1.0))
+    project.training = [replace(thick, image=image, gold=gold)]
+    viewer.add_image(image, name="raw")
+    step.paint.gold.click()
+    settle_strokes(painter)
+    want = agglo.train_pixels(image, gold=gold, spacing=(5, 1, 1))
+    assert painter.bank == want.bank == FilterBank(axes=2)
+    assert step.paint.features["per_plane"].value
+    plane = viewer.dims.current_step[0]
+    live = painter.preview()["boundary"].data[plane]
+    np.testing.assert_array_equal(live, want.predict(image)["boundary"][plane])
+
+
+def type_scales(form, text):
+    """Type scales, as a person does."""
+    form["scales"].value = text
+    form.line.editingFinished.emit()
+
+
+def test_features_are_chosen(viewer, step, painter, project, notices):
+    image, gold, wall = cells((16, 32, 30))
+    viewer.add_image(image, name="raw")
+    form = step.paint.features
+    assert not form.isVisibleTo(step)
+    step.paint.begin.click()
+    assert form.isVisibleTo(step)
+    labels = strokes(wall)
+    paint(painter, project, labels)
+    known = painter.preview()["boundary"].data.copy()
+    plane = viewer.dims.current_step[0]
+
+    def assert_live(**features):
+        settle_strokes(painter)
+        want = agglo.train_pixels(image, labels, **features)
+        assert painter.bank == want.bank
+        live = painter.preview()["boundary"].data
+        np.testing.assert_array_equal(live[plane], want.predict(image)["boundary"][plane])
+        assert (live[plane] != known[plane]).any(), "test invalid"
+
+    form["structure"].value = True
+    assert_live(structure=True)
+    type_scales(form, "3 1.5")
+    assert form["scales"].value == "1.5, 3"
+    assert_live(structure=True, scales=(1.5, 3))
+    form["per_plane"].value = True
+    assert_live(structure=True, scales=(1.5, 3), per_plane=True)
+    for refused in ("much", "0.1, 1", ""):
+        type_scales(form, refused)
+        assert form["scales"].value == "1.5, 3"
+        assert "scales" in notices[-1]
+    assert painter.bank.scales == (1.5, 3)
+
+    viewer.add_labels(gold, name="gold")
+    step.paint.gold.click()
+    settle_strokes(painter)
+    assert painter.classifier.record["source"] == "gold"
+    assert painter.classifier.bank == painter.bank == FilterBank((1.5, 3.0), 2, 1, True)
+    painter.strokes.data = np.zeros_like(labels)
+    settle_strokes(painter)
+    step.paint.gold.click()
+    settle_strokes(painter)
+    form["structure"].value = False
+    settle_strokes(painter)
+    assert painter.classifier is None
+    assert not painter.preview(), "nothing of the former features is on the screen"
+    assert "learn from gold again" in step.paint.line.text()
+    paint(painter, project, labels)
+    assert "again" not in step.paint.line.text()
+
+    viewer.layers.remove(painter.strokes)
+    viewer.layers["raw"].visible = False
+    viewer.add_image(image[plane], name="picture")
+    selection_of(viewer).choose("image", viewer.layers["picture"])
+    painter.start()
+    assert painter.bank == FilterBank((1.5, 3.0), 2), "the next image has the same features"
+    assert not form["per_plane"].enabled
+
+
+def test_an_opened_classifier_brings_its_features(viewer, step, painter, project, tmp_path):
+    image, _, wall = cells((16, 32, 30))
+    labels = strokes(wall)
+    classifier = agglo.train_pixels(
+        image, labels, classes=["boundary", "cell"], trees=5, scales=(1, 3), structure=True,
+        per_plane=True,
+    )  # fmt: skip
+    photo = np.stack([image] * 3, axis=-1)
+    coloured = agglo.train_pixels(photo, labels, trees=5)
+    viewer.add_image(image, name="raw")
+    painter.load(classifier.save(tmp_path / "c.npz"))
+    settle_strokes(painter)
+    plane = viewer.dims.current_step[0]
+    live = painter.preview()["cell"].data[plane]
+    np.testing.assert_array_equal(live, classifier.predict(image)["cell"][plane])
+    form = step.paint.features
+    assert form.values() == {"structure": True, "per_plane": True, "scales": "1, 3"}
+    assert "opened" in step.paint.line.text()
+
+    with pytest.raises(InvalidInput) as error:
+        painter.load(coloured.save(tmp_path / "colours.npz"))
+    assert error.value.argument == "image"
+    settle_strokes(painter)
+    assert painter.classifier.names == ("boundary", "cell"), "the former one stays"
+    np.testing.assert_array_equal(painter.preview()["cell"].data[plane], live)
+
+    paint(painter, project, labels)
+    want = agglo.train_pixels(
+        image, labels, classes=["boundary", "cell"], scales=(1, 3), structure=True, per_plane=True
+    )
+    live = painter.preview()["cell"].data[plane]
+    np.testing.assert_array_equal(live, want.predict(image)["cell"][plane])
+
+
+def test_values_of_another_range_than_those_of_an_opened_classifier_are_named(
+    viewer, step, painter, tmp_path
+):
+    image, _, wall = cells((40, 48))
+    classifier = agglo.train_pixels(image, strokes(wall), trees=5)
+    viewer.add_image(image.astype(np.float32) / 255, name="raw")
+    painter.load(classifier.save(tmp_path / "c.npz"))
+    settle_strokes(painter)
+    assert painter.preview()
+    assert "differ much" in step.paint.line.text()

@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -67,6 +68,9 @@ class FileSource:
         The training record of each learned policy, after `trees`.
     trained_here : set of str
         The hierarchies by a policy that was trained on this very image, after `trees`.
+    seconds : dict of str to float
+        CPU seconds of the choice of segments by each policy, without its graph, after `trees`; none
+        of a session, whose segments are chosen already.
     """
 
     def __init__(
@@ -92,6 +96,7 @@ class FileSource:
         self.has_gold = "gold" in files
         self.records: dict[str, dict[str, Any]] = {}
         self.trained_here: set[str] = set()
+        self.seconds: dict[str, float] = {}
         self._graphs: dict[tuple[Any, ...], RegionGraph] = {}
 
     def graph(
@@ -166,7 +171,9 @@ class FileSource:
             )
             policy = as_policy(policy, self._arguments.seed)
             graph = self.adapted(self.graph(progress, cues, bins), policy, progress)
+            began = time.thread_time()
             trees[name] = build_tree(graph, policy, method, progress=progress, **options)
+            self.seconds[name] = time.thread_time() - began
             if is_training_data(policy, graph):
                 self.trained_here.add(name)
             if (record := policy_record(policy)) is not None:
@@ -287,6 +294,7 @@ class SessionSource:
         self.has_gold = bool(self._gold_files) or session.errors.gold is not None
         self.records: dict[str, dict[str, Any]] = {}
         self.trained_here: set[str] = set()
+        self.seconds: dict[str, float] = {}
 
     def graph(self, progress: ProgressCallback | None) -> RegionGraph:
         """Return the graph of the session, with the superpixels that edits have cut."""

@@ -115,6 +115,7 @@ def _segment(
         "superpixels": n_superpixels,
         "segments": n_segments,
         "threshold": plain_threshold(threshold),
+        "seconds": next(iter(source.seconds.values()), None),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -120,6 +121,7 @@ class PanelSource:
     labels: Any = None
     table: Any = None
     policy: Policy | None = None  # of the tree
+    seconds: float | None = None  # CPU time of the choice of segments, on the same graph
 
 
 def prepare(
@@ -151,16 +153,18 @@ def _prepare_one(choice: Choice, shared: PanelData, progress: ProgressCallback) 
         return PanelSource(choice, labels=choice.value)
     if choice.kind == "table":
         return PanelSource(choice, table=choice.value)
-    policy = None
+    policy, seconds = None, None
     if choice.kind in SESSION:
         tree = _session_tree(choice, shared, progress)
     else:
         policy = _policy(choice, shared, progress)
+        began = time.thread_time()  # of this thread alone: the window draws meanwhile
         tree = build_tree(shared.graph, policy, choice.method, progress=progress)
+        seconds = time.thread_time() - began
     curve = None if shared.gold is None else vi_curve(tree, shared.gold, progress=progress)
     if curve is not None and policy is not None:
         curve.attrs["training"] = is_training_data(policy, shared.graph)
-    return PanelSource(choice, cut=Cut(tree, curve), policy=policy)
+    return PanelSource(choice, cut=Cut(tree, curve), policy=policy, seconds=seconds)
 
 
 def _session_tree(choice: Choice, shared: PanelData, progress: ProgressCallback) -> MergeTree:

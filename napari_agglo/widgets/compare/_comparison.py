@@ -87,6 +87,7 @@ class Panel:
     shown: Table = field(default_factory=lambda: Table(np.zeros(1, np.uint32)))
     names: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(1, np.uint32))
     matching: Matching | None = None
+    seconds: float | None = None  # CPU time of the choice of segments, if it was made here
 
     @property
     def n_segments(self) -> int:
@@ -141,7 +142,7 @@ class Comparison:
         ]
         pieces = Pieces.common(bases, graph)
         panels = [
-            Panel(one.choice.name, one.cut, base, of_piece, fixed=one.table)
+            Panel(one.choice.name, one.cut, base, of_piece, fixed=one.table, seconds=one.seconds)
             for one, base, of_piece in zip(prepared, bases, pieces.of, strict=True)
         ]
         return cls(panels, graph, pieces)

@@ -43,12 +43,16 @@ from napari_agglo.widgets.compare._playback import MovieExport, Playback
 from napari_agglo.widgets.hierarchy._slider import MarkedSlider
 from napari_agglo.widgets.plots import SplitVIPlot
 
-COLUMNS = ("panel", "threshold", "segments", "VI")
+COLUMNS = ("panel", "threshold", "segments", "VI", "CPU s")
 
 
 def numbers_table() -> QTableWidget:
-    """Return an empty table of panels: threshold, number of segments, error."""
-    tooltip = "Threshold of each panel, and its variation of information against gold"
+    """Return an empty table of panels: threshold, number of segments, error, time."""
+    tooltip = (
+        "Threshold of each panel, its variation of information against gold, and the CPU seconds "
+        "of the choice of its segments: all merges of a policy, or another method, without "
+        "superpixels, features and training"
+    )
     table = read_only_table("panel numbers", COLUMNS, tooltip)
     table.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
     table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -75,6 +79,7 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
             "" if panel.cut is None else threshold_text(panel.threshold, panel.cut.first),
             f"{panel.n_segments:,}",
             "" if vi is None else f"{vi:.3f}{' *' * is_own(panel)}",
+            "" if panel.seconds is None else f"{panel.seconds:.3g}",
         )
         write_row(table, at, texts)
     table.setFixedHeight(table.horizontalHeader().height() + 4 + ROW_HEIGHT * table.rowCount())

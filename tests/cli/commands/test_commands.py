@@ -131,6 +131,15 @@ def test_segment_by_another_method_than_a_threshold(run, files, method):
     assert len(np.unique(expected)) > 1
 
 
+@pytest.mark.parametrize("method", ["threshold", "adaptive"])
+def test_json_of_segments_has_the_time_of_their_choice(run, files, method):
+    status, out, _ = run("segment", *PIPELINE, "--method", method, "-o", "l.tif", "--json")
+    assert status == 0
+    seconds = json.loads(out)["seconds"]
+    assert isinstance(seconds, float)
+    assert seconds >= 0
+
+
 def test_options_of_methods_that_do_not_fit_are_refused(refused, files):
     message = refused("segment", *PIPELINE, "--method", "none", "-o", "l.tif")
     assert message.argument == "method"

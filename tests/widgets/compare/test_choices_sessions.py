@@ -70,6 +70,7 @@ def test_before_and_with_edits(viewer, project, dock, choose, session, dataset, 
     numbers = [dock.numbers.item(row, 3).text() for row in (0, 1)]
     expected = [sum(agglo.split_vi(labels, dataset.gold)) for labels in (first, session.labels())]
     assert numbers == [f"{vi:.3f}" for vi in expected]
+    assert [dock.numbers.item(row, 4).text() for row in (0, 1)] == ["", ""], "not merged anew"
     dock.slider.slider.setValue(controller.ticks.place(controller.ticks.last // 2))
     position = controller.comparison.position
     session.threshold = position

@@ -43,6 +43,9 @@ def test_the_slider_the_player_and_the_modes(viewer, project, dock, compare, dat
         labels, project.tree.lut(expected)[project.graph.superpixels.image]
     )
     assert dock.numbers.item(0, 2).text() == f"{project.tree.n_segments(expected):,}"
+    assert dock.numbers.horizontalHeaderItem(4).text() == "CPU s"
+    assert float(dock.numbers.item(0, 4).text()) >= 0
+    assert dock.numbers.item(1, 4).text() == "", "gold is not computed"
 
     # Errors on training data are called so.
     assert not dock.own.isVisibleTo(dock)

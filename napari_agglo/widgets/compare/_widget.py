@@ -79,7 +79,7 @@ def show_panels(table: QTableWidget, comparison: Comparison) -> None:
             "" if panel.cut is None else threshold_text(panel.threshold, panel.cut.first),
             f"{panel.n_segments:,}",
             "" if vi is None else f"{vi:.3f}{' *' * is_own(panel)}",
-            "" if panel.seconds is None else f"{panel.seconds:.3g}",
+            "" if panel.seconds is None else f"{panel.seconds:.3f}",
         )
         write_row(table, at, texts)
     table.setFixedHeight(table.horizontalHeader().height() + 4 + ROW_HEIGHT * table.rowCount())

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/plugin.md: ``python scripts/screenshots.py [FOLDER]``.
+"""Take the pictures of the plugin in the docs: ``python scripts/screenshots.py [FOLDER]``.
 
 Needs a display of 1280 x 800, such as ``xvfb-run -s "-screen 0 1280x800x24"`` gives. To look at a
 small window, or at a screen at 200 %, with a display of that size times the scale:
@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 from qtpy.QtWidgets import QApplication, QTabWidget
 
+import napari_agglo as agglo
 from napari_agglo.widgets._napari import role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
@@ -50,31 +51,67 @@ def paint(viewer: Any, project: Any, panel: Any) -> None:
         wait(project, 0.1)
 
 
-def main(folder: Path, size: tuple[int, int], sample: str) -> None:
-    """Run all steps, and save a picture of each in both themes."""
-    folder.mkdir(parents=True, exist_ok=True)
+def open_window(size: tuple[int, int]) -> Any:
+    """Return a new viewer."""
     viewer = napari.Viewer(title="napari")
     viewer.window.resize(*size)
-    project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
-    viewer.open_sample("napari-agglo", sample)
+    return viewer
+
+
+def open_dock(viewer: Any) -> Any:
+    """Return the guided dock once all of its steps are there."""
+    project = per_viewer(viewer, Project)
     dock = viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")[1]
     while len(dock.guide.steps) < len(dock.guide.headers):
         wait(project, 1)
     wait(project, 1)
+    return dock
+
+
+def take(viewer: Any, folder: Path, name: str) -> None:
+    """Save a picture of the window in both themes."""
+    for theme in ("dark", "light"):
+        viewer.theme = theme
+        wait(per_viewer(viewer, Project))
+        shown = viewer.screenshot(canvas_only=False, flash=False)
+        # By coverage: the median cut leaves rare colours out, such as those of a few strokes.
+        few = {"method": Image.Quantize.MAXCOVERAGE, "kmeans": 1, "dither": Image.Dither.NONE}
+        picture = Image.fromarray(shown).convert("RGB").quantize(192, **few)
+        picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
+
+
+def affinities(folder: Path, size: tuple[int, int]) -> None:
+    """Save a picture of the Data step with affinities of the nearest voxels."""
+    viewer, sample = open_window(size), agglo.sample("neuropil3d")
+    boundary = sample.cues["boundary"]
+    pairs = [np.maximum(boundary, np.roll(boundary, 1, axis)) for axis in range(3)]
+    array = np.round(255 * (1 - np.stack(pairs))).astype(np.uint8)
+    viewer.add_image(sample.image, name="image", scale=sample.spacing)
+    viewer.add_image(array, name="affinities", scale=(1, *sample.spacing), visible=False)
+    viewer.layers.selection.active = viewer.layers["image"]
+    open_dock(viewer)
+    viewer.reset_view()
+    take(viewer, folder, "affinities")
+    viewer.close()
+
+
+def main(folder: Path, size: tuple[int, int], sample: str) -> None:
+    """Run all steps, and save a picture of each in both themes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    viewer = open_window(size)
+    project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
+    viewer.open_sample("napari-agglo", sample)
+    dock = open_dock(viewer)
 
     def shoot(name: str) -> None:
-        for theme in ("dark", "light"):
-            viewer.theme = theme
-            wait(project)
-            shown = viewer.screenshot(canvas_only=False, flash=False)
-            # By coverage: the median cut leaves rare colours out, such as those of a few strokes.
-            few = {"method": Image.Quantize.MAXCOVERAGE, "kmeans": 1, "dither": Image.Dither.NONE}
-            picture = Image.fromarray(shown).convert("RGB").quantize(192, **few)
-            picture.save(folder / f"plugin_{name}_{theme}.png", optimize=True)
+        take(viewer, folder, name)
 
     shoot("data")
-    paint(viewer, project, dock.guide.steps["data"].paint)
+    panel = dock.guide.steps["data"].paint
+    paint(viewer, project, panel)
+    panel.features.more.expand(animate=False)
     shoot("paint")
+    panel.features.more.collapse(animate=False)
     for layer in [one for one in viewer.layers if role_of(one)[0] in ("strokes", "probability")]:
         viewer.layers.remove(layer)
     wait(project)
@@ -99,10 +136,8 @@ def main(folder: Path, size: tuple[int, int], sample: str) -> None:
     shoot("evaluate")
     dock.guide.open("proofread")
     with tempfile.TemporaryDirectory() as place:
-        from napari_agglo import Session
-
-        session = Session.create(Path(place) / "neurons.agglo", project.graph, project.policy,
-                                 gold=project.gold)  # fmt: skip
+        session = agglo.Session.create(Path(place) / "neurons.agglo", project.graph,
+                                       project.policy, gold=project.gold)  # fmt: skip
         session.threshold = project.threshold
         project.set_session(session, project.built)
         wait(project)
@@ -124,6 +159,7 @@ def main(folder: Path, size: tuple[int, int], sample: str) -> None:
         shoot("compare")
         compare.controller.leave()
     viewer.close()
+    affinities(folder, size)
 
 
 def size_of(text: str) -> tuple[int, int]:

@@ -396,7 +396,7 @@ PRIVATE_IMPORTS = {
         volumes/test_cues.py
     """,
     "A limit of size, time or memory is reached by replacing it.": """
-        blocks/test_stores.py blocks/test_volume_sample.py
+        blocks/test_budget_memory.py blocks/test_stores.py blocks/test_volume_sample.py
         blocks/test_result_session.py cli/conftest.py cli/test_command_source.py
         cli/test_terminal.py session/test_edit_table.py widgets/evaluate/test_widget.py
         widgets/data/test_paint_classes.py widgets/proofread/test_open_run.py

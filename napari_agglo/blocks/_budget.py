@@ -47,8 +47,8 @@ NUMBER_BYTES = 12
 OVERLAP_BYTES = 130
 CURVE_BYTES = 150
 # Bytes of a task beside its arrays: small ones, and those that were freed and are kept by the
-# allocator, which gives only arrays of some 32 MB back at once. `tests/blocks/test_budget_memory.py`
-# measures the memory of all stages but predictions.
+# allocator, which gives only arrays of some 32 MB back at once. The memory of all stages but
+# predictions is measured by `tests/blocks/test_budget_memory.py`.
 TASK = 32_000_000
 # Superpixels assumed where a plan has no sample of them, as of cues that are yet to be predicted:
 # the tissue of the benchmark has 520 voxels a superpixel and 7.3 boundaries each, FIB-SEM of fly

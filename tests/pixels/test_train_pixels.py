@@ -210,9 +210,8 @@ def test_images_that_nothing_can_be_learned_from(flat):
     with refuses("image", "replace them by numbers"):
         agglo.train_pixels(broken, labels)
     classifier = agglo.train_pixels(image, labels, **QUICK)
-    with refuses("image", "replace them by numbers") as caught:
+    with refuses("image", "replace them by numbers", facts=("(0, 3)",)):
         classifier.predict(broken)
-    assert "(0, 3)" in str(caught.value)
     with refuses("images"):
         agglo.train_pixels(np.zeros((2, 3, 4, 5)), np.zeros((2, 3, 4, 5), int))
     with refuses("images"):

@@ -310,12 +310,13 @@ def test_a_class_that_needs_an_argument_is_refused_by_name(graph):
 def test_a_name_of_a_function_is_explained(graph, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "bad_syntax.py").write_text("def f(graph)\n    return 1\n")
-    for name, word in (
-        ("bad_syntax:f", "SyntaxError"), ("plain.py:f", "plain:f"), ("math:pi", "3.14"),
-    ):  # fmt: skip
-        with refuses("policy") as refusal:
+    for name, remedy, fact in (
+        ("bad_syntax:f", "fix the module bad_syntax", "SyntaxError"),
+        ("plain.py:f", "leave out .py: plain:f", "'plain'"),
+        ("math:pi", "name a function", "3.14"),
+    ):
+        with refuses("policy", remedy, facts=(fact,)):
             agglomerate(graph, name)
-        assert word in str(refusal.value)
 
 
 def test_a_block_alone_is_no_preset(graph, monkeypatch):

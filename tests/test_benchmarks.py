@@ -12,6 +12,8 @@ import pytest
 import napari_agglo as agglo
 from benchmarks import __main__ as command
 from benchmarks import bench_compile, blocks_tables, judge
+from benchmarks.bench_learning import sample_2d
+from benchmarks.experiment_lazy_collection import ALL, WALKED, WAYS, Call, check, recorded
 from benchmarks.experiment_little_gold import PATCH, paint
 from benchmarks.results import (
     BLOCK,
@@ -201,6 +203,24 @@ def test_hardly_a_kernel_is_compiled_again_for_other_types_of_its_arguments():
     assert len(compiled) > 150, "test invalid: hardly anything was compiled"
     again = {name.rpartition(".")[0] for name, types in compiled.items() if len(types) > 1}
     assert {module for module in again if not module.startswith("numba.")} == COMPILED_AGAIN
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.parametrize("way", WAYS)
+def test_lazy_collection_gives_the_examples_of_a_training(way, monkeypatch):
+    calls, *_ = recorded(sample_2d(96), {"epochs": 2, "seed": 3, **WAYS[way]})
+    assert len(calls) == 2
+    assert all(call.in_bag.any() for call in calls), "no tree is left out"
+    for call in calls:
+        counted = check(call)
+        assert 0 < counted[WALKED] < counted[ALL]
+        full = call.by_bounds(eager=True)[1]
+        assert full[WALKED] == full[ALL] == counted[ALL]
+    other = calls[1].by_bounds()
+    monkeypatch.setattr(Call, "by_bounds", lambda call: other)
+    with pytest.raises(AssertionError, match="not the same"):
+        check(calls[0])
 
 
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.25, 1.0])

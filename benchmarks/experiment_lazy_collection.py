@@ -58,8 +58,8 @@ from napari_agglo.learning._fit import Examples
 from napari_agglo.learning._training_volume import Lesson, boundary_labels
 from napari_agglo.policy import CHUNK, Trees, owner_of, walk_row, walk_rows
 
-# Trees between two looks at the bound of a chunk. Of 4, 8 and 16, with 8, 16 or all of the rest for
-# the boundary on top, these took the least time with the defaults of a training.
+# Trees between two looks at the bound of a chunk; for the boundary on top, all of the rest. Groups
+# of 4 with 8 for the one on top spare more trees and took more time; 8 with 16 took about as long.
 _GROUP = 16
 _STEPS = 20_000  # boundaries scored or refined between two returns to Python
 ALL, WALKED, LEFT_OVER = 0, 1, 2  # places in `Lazy.counted`

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from npe2 import PluginManifest
+from npe2.manifest.utils import import_python_name
 from windows import STEPS
 
 import napari_agglo
@@ -42,8 +43,9 @@ def test_every_sample_is_offered(manifest):
 
 
 def test_every_widget_takes_the_viewer(manifest):
+    names = {one.id: one.python_name for one in manifest.contributions.commands}
     for widget in manifest.contributions.widgets:
-        made = widget.get_callable()
+        made = import_python_name(names[widget.command])
         assert "napari_viewer" in inspect.signature(made.__init__).parameters
 
 

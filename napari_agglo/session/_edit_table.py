@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import is_before
-from napari_agglo.errors import Install, InvalidInput
+from napari_agglo.errors import Install, InvalidInput, SetOption
 from napari_agglo.graph import Division, divide, pieces_to_runs, runs_to_pieces
 from napari_agglo.session._actions import (
     Cut,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from napari_agglo.session._session import Session
 
-COLUMNS = ("sequence", "time", "kind", "scale", "ids", "state", "details")
 Ids = dict[int, int]  # of pieces: the id in the table, the id here
 
 
@@ -141,15 +140,19 @@ class NotApplied:
         The segments that it was made on.
     reason : str
         The reason, in words.
+    sequence : str
+        Its number in the journal, the `sequence` of the table; empty if the table has none.
     """
 
     row: int
     kind: str
     ids: str
     reason: str
+    sequence: str = ""
 
     def __str__(self) -> str:
-        return f"row {self.row}, {self.kind} {self.ids}: {self.reason}"
+        which = f"sequence {self.sequence}" if self.sequence else f"row {self.row}"
+        return f"{which}, {self.kind} {self.ids}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -230,15 +233,44 @@ def read_table(table: Any) -> pd.DataFrame:
     return frame
 
 
+class OtherSuperpixels(InvalidInput):
+    """A table of edits that was made on other superpixels than those of the session."""
+
+
+def _check_superpixels(session: Session, frame: pd.DataFrame) -> None:
+    """Refuse a table with the fingerprint of other superpixels; older tables have none."""
+    if "superpixels" not in frame.columns:
+        return
+    here = session._store.manifest.superpixels
+    known = [text for text in frame["superpixels"].tolist() if isinstance(text, str) and text]
+    wrong = [text for text in dict.fromkeys(known) if not here.matches(text)]
+    if wrong:
+        raise OtherSuperpixels(
+            f"`table` was made on other superpixels ({wrong[0]}) than those of the session "
+            f"({here.text}), so that the same id may be another superpixel here",
+            argument="table",
+            remedy=(
+                "apply it to a session of the same superpixels",
+                SetOption("other_superpixels", True, when="to match them by id all the same"),
+            ),
+        )
+
+
 class _NotPossible(Exception):
     """A row that cannot be made; its text is the reason."""
 
 
 def apply_table(
-    session: Session, table: Any, progress: ProgressCallback | None = None
+    session: Session,
+    table: Any,
+    progress: ProgressCallback | None = None,
+    *,
+    other_superpixels: bool = False,
 ) -> AppliedTable:
     """Make the edits of a table again; see `Session.apply`."""
     frame = read_table(table)
+    if not other_superpixels:
+        _check_superpixels(session, frame)
     before = session.threshold
     applied = already = left_out = 0
     not_applied = []
@@ -256,7 +288,9 @@ def apply_table(
                     already += 1
             except (_NotPossible, InvalidInput) as error:
                 why = str(error)
-                not_applied.append(NotApplied(k, str(row["kind"]), str(row.get("ids", "")), why))
+                which = str(row.get("sequence", ""))
+                one = NotApplied(k, str(row["kind"]), str(row.get("ids", "")), why, which)
+                not_applied.append(one)
     finally:
         if not session.read_only:
             session.threshold = before
@@ -379,10 +413,22 @@ class _Replay:
             members = self._session.segments.members(segment)
             if len(members) == sum(map(len, inside)):
                 self._session.cut(segment, parts=inside)
-            else:  # superpixels of no part go where they fit best
-                self._session.cut(segment, seeds=inside, method="seeded")
+            else:
+                self._cut_around(segment, inside)
             changed = True
         return changed
+
+    def _cut_around(self, segment: int, parts: list[list[int]]) -> None:
+        """Cut a segment between parts; superpixels of no part go where they fit best."""
+        try:
+            self._session.cut(segment, seeds=parts, method="seeded")
+        except InvalidInput as error:
+            if error.argument != "seeds":
+                raise
+            raise _NotPossible(
+                f"segment {segment} has other superpixels here, and cannot be cut so that each of "
+                f"these parts stays together: {_parts_text(parts)}"
+            ) from error
 
     def _cut_through(self, parts: Any, divisions: Any) -> bool:
         """Cut a segment through superpixels, into the same pieces of them."""
@@ -444,6 +490,25 @@ class _Replay:
                 return False
             raise
         return True
+
+
+_FEW_LISTED = 6  # superpixels of a part, in a message
+
+
+def _parts_text(parts: list[list[int]]) -> str:
+    """Return parts of a cut in words.
+
+    Examples
+    --------
+    >>> _parts_text([[1, 2], [3, 4, 5, 6, 7, 8, 9]])
+    '1, 2 | 3, 4, 5, 6, 7, 8 and 1 more'
+    """
+    texts = []
+    for part in parts:
+        more = len(part) - _FEW_LISTED
+        text = ", ".join(map(str, part[:_FEW_LISTED]))
+        texts.append(f"{text} and {more} more" if more > 0 else text)
+    return " | ".join(texts)
 
 
 def _groups(pairs: list[list[int]]) -> Iterator[list[int]]:

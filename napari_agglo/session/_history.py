@@ -185,7 +185,8 @@ class SessionHistory:
         from napari_agglo.session._exports.session_export import SessionExport
 
         with self._transactions.lock:
-            return edit_table(SessionExport(self._transactions.view, None).edits)
+            known = self._transactions.store.manifest.superpixels.text
+            return edit_table(SessionExport(self._transactions.view, None, known).edits)
 
     @property
     def unedited_tree(self) -> MergeTree:

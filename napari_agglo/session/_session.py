@@ -486,7 +486,13 @@ class Session:
         options: dict[str, Any] = {"strategy": strategy, "weight": weight, "seed": seed}
         return self._emit(self._transactions.relearn(pairs, progress=progress, **options))
 
-    def apply(self, table: Any, *, progress: ProgressCallback | None = None) -> AppliedTable:
+    def apply(
+        self,
+        table: Any,
+        *,
+        other_superpixels: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> AppliedTable:
         """Make the edits of a table again: of this session, or of another with these superpixels.
 
         Each row is made at its own threshold, on the segments that hold its superpixels now, as an
@@ -497,6 +503,9 @@ class Session:
         ----------
         table : DataFrame or path-like
             ``session.history.table()``, or a file of ``session.export(path, "edits")``.
+        other_superpixels : bool
+            Apply a table that was made on other superpixels too. It is refused by default, because
+            its ids may be other superpixels here.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop; edits so far stay.
 
@@ -521,7 +530,7 @@ class Session:
         """
         with self._lock:
             self._store.journal.require_writable()
-            return apply_table(self, table, progress)
+            return apply_table(self, table, progress, other_superpixels=other_superpixels)
 
     def export(
         self,
@@ -554,7 +563,7 @@ class Session:
             The file or folder that was written.
         """
         with self._lock:
-            view = SessionExport(self._view, progress)
+            view = SessionExport(self._view, progress, self._store.manifest.superpixels.text)
             return write_export(
                 view, path, kind, overwrite=overwrite, progress=progress, options=options
             )

@@ -12,7 +12,7 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import Session
 from napari_agglo.cli import main
-from napari_agglo.errors import Install
+from napari_agglo.errors import Install, SetOption
 
 
 def labels_at_all_scales(session):
@@ -110,7 +110,10 @@ def test_edits_on_other_segments_do_what_they_can_and_list_the_rest(tmp_path, gr
     halves = np.array([[1, 1, 2, 2]])
     other = agglo.region_graph(halves, np.zeros(halves.shape))
     with Session.create(tmp_path / "c.agglo", other) as third:
-        done = third.apply(table)
+        with refuses("table", SetOption("other_superpixels", True, when="to match them by id all "
+                                        "the same"), facts=("1x4:2:", "20x20:25:")):  # fmt: skip
+            third.apply(table)
+        done = third.apply(table, other_superpixels=True)
         assert len(done.not_applied) == 4
         assert "there is no superpixel" in done.not_applied[0].reason
         assert len(third.history) == 0
@@ -174,9 +177,9 @@ def test_a_table_that_is_none_is_refused(tmp_path, grid_session):
     with refuses("table", "pass a file of export(path, 'edits')"):
         grid_session.apply(tmp_path / "empty.csv")
     broken = grid_session.history.table()
-    broken.loc[0] = [1, "", "merge", 0.0, "1 2", "live", "{"]
-    broken.loc[1] = [2, "", "cut", 0.0, "1", "live", '{"steps": [{"cut": 5, "scale": 0}]}']
-    broken.loc[2] = [3, "", "dance", 0.0, "1", "live", '{"superpixel": 1}']
+    broken.loc[0] = [1, "", "merge", 0.0, "1 2", "live", "", "{"]
+    broken.loc[1] = [2, "", "cut", 0.0, "1", "live", "", '{"steps": [{"cut": 5, "scale": 0}]}']
+    broken.loc[2] = [3, "", "dance", 0.0, "1", "live", None, '{"superpixel": 1}']
     assert [one.row for one in grid_session.apply(broken).not_applied] == [0, 1, 2]
     assert len(grid_session.history) == 0
 
@@ -200,7 +203,7 @@ def test_the_command_line_applies_a_table(tmp_path, grid, capsys):
     assert main(["session", "apply", b, table]) == 1
     text = capsys.readouterr().out
     assert "1 already made" in text
-    assert "row 1, lock 9" in text
+    assert "sequence 2, lock 9" in text
 
 
 def comb_session(path):
@@ -251,3 +254,46 @@ def test_packed_runs_that_are_damaged_are_not_applied(tmp_path):
     with comb_session(tmp_path / "b.agglo") as session:
         done = session.apply(table)
         assert (done.applied, len(done.not_applied)) == (0, 1)
+
+
+def test_edits_of_another_crop_are_refused_until_one_insists(tmp_path, grid, capsys):
+    graph, _ = grid
+    a, b, table = str(tmp_path / "a.agglo"), str(tmp_path / "b.agglo"), str(tmp_path / "edits.csv")
+    with Session.create(a, graph) as first:
+        first.threshold = 0.0
+        first.merge(1, 2)
+        first.export(table, "edits")
+        same = first.history.table()
+    moved = agglo.region_graph(graph.superpixels.image.T[::-1], np.ones((20, 20)))
+    Session.create(b, moved).close()
+    assert main(["session", "apply", b, table]) == 2
+    assert "--other-superpixels" in capsys.readouterr().err
+    with Session.open(b) as second:
+        assert len(second.history) == 0, "nothing has changed"
+        assert second.apply(same.drop(columns="superpixels")).applied == 1, "an older table"
+        second.undo()
+    assert main(["session", "apply", b, table, "--other-superpixels"]) == 0
+    with Session.open(a) as first:
+        assert first.apply(table).already == 1
+
+
+def test_a_cut_that_is_not_possible_names_its_parts_and_its_sequence(tmp_path):
+    row = np.array([[1, 2, 3, 4, 5]])
+    graph = agglo.region_graph(row, np.zeros((1, 5)))
+    with Session.create(tmp_path / "a.agglo", graph) as one:
+        one.threshold = 0.5
+        one.marks.review(1)
+        one.cut(1, parts=[[1, 2], [3, 4, 5]])
+        table = one.history.table()
+    details = json.loads(table["details"][1])
+    details["steps"][0]["cut"] = [[1, 4], [2, 5]]  # parts that cross each other
+    table.loc[1, "details"] = json.dumps(details)
+    with Session.create(tmp_path / "b.agglo", graph) as two:
+        (failed,) = two.apply(table).not_applied
+    assert "1, 4 | 2, 5" in failed.reason
+    assert "seeds" not in failed.reason
+    assert failed.row == 1
+    assert str(failed).startswith("sequence 2, cut 1:")
+    del table["sequence"]
+    with Session.create(tmp_path / "c.agglo", graph) as three:
+        assert str(three.apply(table).not_applied[0]).startswith("row 1, cut 1:")

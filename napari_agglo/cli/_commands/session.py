@@ -47,6 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument("session", metavar="FOLDER", help="session, NAME.agglo")
             if name == "apply":
                 action.add_argument("table", metavar="TABLE", help="file of the export kind edits")
+                action.add_argument(
+                    "--other-superpixels", action="store_true",
+                    help="apply a table that was made on other superpixels too, by their ids",
+                )  # fmt: skip
             add_session_options(action)
             add_json(action)
         add_verbosity(action)
@@ -98,7 +102,9 @@ def run_apply(arguments: argparse.Namespace, console: Console) -> None:
         console.progress([*SESSION, ("edits", 12)]) as progress,
         open_session(arguments, console, arguments.session, progress, read_only=False) as session,
     ):
-        done = session.apply(arguments.table, progress=progress)
+        done = session.apply(
+            arguments.table, other_superpixels=arguments.other_superpixels, progress=progress
+        )
     lines = [f"{arguments.session}: {done}", *(f"  {one}" for one in done.not_applied)]
     console.result(
         "\n".join(lines),

@@ -151,6 +151,8 @@ class EditRow:
         Whether it is in force; asleep: a later edit suspends it.
     details : str
         All that is needed to make it again, as JSON; empty if it is undone.
+    superpixels : str
+        Fingerprint of the superpixels of the session: shape, number and checksum.
     """
 
     sequence: int
@@ -160,6 +162,7 @@ class EditRow:
     ids: tuple[int, ...]
     state: Literal["live", "undone", "asleep"]
     details: str = ""
+    superpixels: str = ""
 
 
 CELL = 32_000  # characters of a cell, of which spreadsheets take 32,767
@@ -175,7 +178,8 @@ def edit_table(rows: list[EditRow]) -> pd.DataFrame:
     """Return a row for each edit, oldest first.
 
     Columns: sequence, time, kind, scale (empty if there is none, -inf before any merge), ids
-    (separated by spaces), state, details (JSON, by which `Session.apply` makes the edit again).
+    (separated by spaces), state, superpixels (fingerprint of those that the ids are of), details
+    (JSON, by which `Session.apply` makes the edit again).
     Details that are longer than a cell of a spreadsheet may be go on in details_2 and so on.
     """
     import pandas as pd
@@ -188,9 +192,9 @@ def edit_table(rows: list[EditRow]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             (row.sequence, row.time, row.kind, scale(row), " ".join(map(str, row.ids)), row.state,
-             *(row.details[at : at + CELL] for at in parts))
+             row.superpixels, *(row.details[at : at + CELL] for at in parts))
             for row in rows
         ],
-        columns=["sequence", "time", "kind", "scale", "ids", "state", "details",
-                 *(f"details_{k + 2}" for k in range(len(parts) - 1))],
+        columns=["sequence", "time", "kind", "scale", "ids", "state", "superpixels",
+                 "details", *(f"details_{k + 2}" for k in range(len(parts) - 1))],
     )  # fmt: skip

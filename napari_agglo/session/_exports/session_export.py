@@ -22,8 +22,12 @@ from napari_agglo.session._threshold_view import View
 class SessionExport:
     """A session as an `ExportView`."""
 
-    def __init__(self, view: View, progress: ProgressCallback | None) -> None:
+    def __init__(
+        self, view: View, progress: ProgressCallback | None, superpixels: str = ""
+    ) -> None:
+        """`superpixels` is their fingerprint, by which the table of edits knows them."""
         self._view, self._state = view, view.state
+        self._superpixels = superpixels
         self._progress = progress
 
     @property
@@ -61,6 +65,7 @@ class SessionExport:
                 "undone" if entry.number not in live
                 else "asleep" if entry.number in asleep else "live",
                 details_of(self._state, live[entry.number]) if entry.number in live else "",
+                self._superpixels,
             )
             for entry in self._view.history.entries
         ]  # fmt: skip

@@ -191,6 +191,28 @@ class Fingerprint:
             checksum = digest_all([digest_array(labels.image), digest_array(labels.ids)])
         return cls(tuple(map(int, labels.image.shape)), labels.n_labels, checksum)
 
+    @property
+    def text(self) -> str:
+        """The fingerprint as one word of a table: shape, superpixels and 12 digits."""
+        marked = len(_SAMPLED) if is_sample(self.checksum) else 0
+        shape = "x".join(map(str, self.shape))
+        return f"{shape}:{self.superpixels}:{self.checksum[: marked + 12]}"
+
+    def matches(self, text: str) -> bool:
+        """Return whether a text may be of this image; a sum of a sample is not compared to another.
+
+        Examples
+        --------
+        >>> one = Fingerprint((2, 3), 4, "0123456789abcdef")
+        >>> one.text
+        '2x3:4:0123456789ab'
+        >>> [one.matches(text) for text in (one.text, "2x3:4:ffff", "2x3:4:s-ffff", "2x4:4:s-ff")]
+        [True, False, True, False]
+        """
+        own, other = self.text.rpartition(":"), text.rpartition(":")
+        comparable = is_sample(own[2]) == is_sample(other[2])
+        return own == other if comparable else own[0] == other[0]
+
     def __str__(self) -> str:
         return f"shape {self.shape}, {self.superpixels} superpixels, checksum {self.checksum[:12]}"
 

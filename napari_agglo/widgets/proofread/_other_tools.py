@@ -15,6 +15,7 @@ from napari_agglo.agglomeration import agglomerate
 from napari_agglo.errors import InvalidInput
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.session import Session
+from napari_agglo.session._edit_table import OtherSuperpixels
 from napari_agglo.session._start_segments import segment_graph_of
 from napari_agglo.volumes import Volume, is_on_disk
 from napari_agglo.widgets._dataset import Dataset, length_unit
@@ -22,7 +23,7 @@ from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._layer_levels import lazy_data
 from napari_agglo.widgets._napari import role
 from napari_agglo.widgets._project import Built, Project, Regions
-from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer
+from napari_agglo.widgets._qt import ask, button, guarded, per_viewer, real_viewer, tell_error
 from napari_agglo.widgets.data._layers import (
     convert_to_labels,
     data_of,
@@ -41,6 +42,7 @@ from napari_agglo.widgets.proofread._proofreader import Proofreader
 
 APPLY = "apply"  # the job that makes the edits of a table
 GOLD = "reviewed gold"  # the job and the layer of reviewed segments
+ALL_THE_SAME = "Apply all the same"  # the answer that matches superpixels by id alone
 _TABLES = "Table of edits (*.csv *.parquet)"
 _MOST_LISTED = 12  # edits that are not possible, in one message
 
@@ -180,8 +182,11 @@ def apply_button(proofreader: Proofreader) -> QPushButton:
     return button("Apply edits…", text, choose, "apply edits")
 
 
-def apply_edits(proofreader: Proofreader, path: str) -> None:
-    """Make the edits of a table in the open session, in a worker; list those not possible."""
+def apply_edits(proofreader: Proofreader, path: str, other_superpixels: bool = False) -> None:
+    """Make the edits of a table in the open session, in a worker; list those not possible.
+
+    Of a table that was made on other superpixels the user is asked first.
+    """
     project, session = proofreader.project, proofreader.project.session
     if session is None:
         show_warning("No session is open; start one first.")
@@ -197,7 +202,18 @@ def apply_edits(proofreader: Proofreader, path: str) -> None:
         else:
             show_info(f"{Path(path).name}: {result}.")
 
-    def work(progress: ProgressCallback) -> Any:
-        return session.apply(path, progress=progress)
+    def failed(error: Exception) -> None:
+        if not isinstance(error, OtherSuperpixels):
+            tell_error(error)
+            return
+        text = error.problem.replace("`table`", Path(path).name)
 
-    project.worker.run(APPLY, "Applying edits", work, done)
+        def again() -> None:
+            apply_edits(proofreader, path, other_superpixels=True)
+
+        ask("Apply edits of other superpixels?", f"{text}.", {ALL_THE_SAME: again})
+
+    def work(progress: ProgressCallback) -> Any:
+        return session.apply(path, other_superpixels=other_superpixels, progress=progress)
+
+    project.worker.run(APPLY, "Applying edits", work, done, failed)

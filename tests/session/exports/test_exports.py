@@ -142,13 +142,22 @@ def test_segment_table_agrees_with_the_contracted_graph(data):
 def test_edits_come_back(tmp_path):
     rows = [
         EditRow(1, "2031-05-04T13:02:01.250+00:00", "merge", 0.5, (7, 2**63 + 1), "live",
-                '{"steps": [{"merge": [[7, 8]], "scale": 0.5}]}'),
+                '{"steps": [{"merge": [[7, 8]], "scale": 0.5}]}', "2x3:4:0123"),
         EditRow(2, "2031-05-04T13:02:02.000+00:00", "cut", 0.25, (7,), "undone"),
         EditRow(5, "2031-05-04T13:02:03.000+00:00", "undo", None, (), "asleep"),
     ]  # fmt: skip
     path = write("edits", tmp_path / "edits.csv", None, LUT, edits=rows)
     table = pd.read_csv(path, keep_default_na=False)
-    assert list(table) == ["sequence", "time", "kind", "scale", "ids", "state", "details"]
+    assert list(table) == [
+        "sequence",
+        "time",
+        "kind",
+        "scale",
+        "ids",
+        "state",
+        "superpixels",
+        "details",
+    ]
     back = [
         EditRow(
             row.sequence,
@@ -158,6 +167,7 @@ def test_edits_come_back(tmp_path):
             tuple(int(one) for one in row.ids.split()),
             row.state,
             row.details,
+            row.superpixels,
         )
         for row in table.itertuples()
     ]

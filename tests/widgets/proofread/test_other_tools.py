@@ -9,13 +9,13 @@ from qtpy.QtWidgets import QApplication, QLabel, QPushButton
 from windows import draw, selection_of, settle
 
 
-def use_as_labels(project):
+def answer(project, text):
     """Answer the question that is open."""
     (question,) = [
         one for one in QApplication.topLevelWidgets()
         if one.objectName() == "agglo question" and one.isVisible()
     ]  # fmt: skip
-    question.findChild(QPushButton, "Use it as labels").click()
+    question.findChild(QPushButton, text).click()
     settle(project, 300)
 
 
@@ -29,14 +29,14 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
     if kind == "image":  # as napari opens a file of labels
         viewer.add_image(theirs / 7, name="tool", scale=(2, 1))
         step.bar.correct.click()
-        use_as_labels(project)
+        answer(project, "Use it as labels")
         assert project.session is None
         assert "tool" in step.findChild(QLabel, "failure convert").text()
         viewer.layers.remove("tool")
         viewer.add_image(theirs.astype("u2"), name="tool", scale=(2, 1))
         step.bar.correct.click()
         assert project.session is None, "nothing is guessed"
-        use_as_labels(project)
+        answer(project, "Use it as labels")
     else:
         viewer.add_labels(theirs, name="tool", scale=(2, 1))
         step.bar.correct.click()
@@ -74,3 +74,14 @@ def test_from_another_tools_labels_to_gold_and_a_table_of_edits(
     settle(project, 300)
     assert session.segments.at((5, 45)) == 8
     assert any("1 edit" in one for one in notices), notices
+
+    table = session.history.table()
+    table["superpixels"] = "9x9:3:0123456789ab"  # of another crop
+    table[table["kind"] == "merge"].to_csv(file, index=False)
+    project.has_edited(session.undo())
+    assert session.segments.at((5, 45)) == 5
+    step.apply.click()
+    settle(project, 300)
+    assert session.segments.at((5, 45)) == 5, "the user is asked first"
+    answer(project, "Apply all the same")
+    assert session.segments.at((5, 45)) == 8

@@ -25,8 +25,9 @@ from napari_agglo.blocks._piece_runs import Runs, fill
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._run_files import Absent, Job, read_source
 from napari_agglo.errors import InvalidInput
-from napari_agglo.superpixels._oversegment import sigmas_in_voxels
-from napari_agglo.volumes import dense_labels
+from napari_agglo.graph import region_graph
+from napari_agglo.superpixels._oversegment import sigmas_in_voxels, warn_if_inverted
+from napari_agglo.volumes import ValueGate, dense_labels
 
 _MIDDLE = 1 << 20  # voxels of the box in the middle
 _OTHERS = 1 << 18  # of each other box
@@ -55,7 +56,10 @@ class Sample:
 
 
 def take_sample(plan: Plan) -> Sample:
-    """Return the sample of a volume; nothing is known of cues that are yet to be predicted."""
+    """Return the sample of a volume; nothing is known of cues that are yet to be predicted.
+
+    Warn of a boundary map of the wrong sign, as `oversegment` and `region_graph` do.
+    """
     if plan.superpixels is None and plan.boundary in plan.predicted:
         return Sample()
     halo, densities = 0, []
@@ -64,8 +68,10 @@ def take_sample(plan: Plan) -> Sample:
             if plan.superpixels is not None:
                 labels = read_source(plan.superpixels, box, "superpixels", Absent(box))
                 image = dense_labels(labels, "superpixels").image
+                if k == 0:
+                    _compare_sign(plan, box, image)
             else:
-                image = _made(plan, box)
+                image = _made(plan, box, check_sign=k == 0)
                 halo = _needed_halo(plan, image) if k == 0 else halo
                 image = image[_inside(plan, box)]
             *counts, voxels = owned(image, _cut_axes(plan, box), plan.dams)
@@ -110,9 +116,24 @@ def _box(whole: Sequence[int], per_plane: bool, voxels: int, at: Sequence[float]
     return tuple(slice(a, a + length) for a, length in zip(firsts, sides, strict=True))
 
 
-def _made(plan: Plan, box: Slices) -> NDArray[np.uint32]:
-    """Return the superpixels of a box by itself."""
+def _compare_sign(plan: Plan, box: Slices, image: NDArray[np.uint32]) -> None:
+    """Warn of a cue "boundary" that is lower where superpixels of a box touch than inside."""
+    if "boundary" not in plan.cues:
+        return
+    with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
+        cue = Job(Path(), plan).cue("boundary", box, Absent(box))
+        region_graph(
+            image, {"boundary": cue}, ranges=plan.ranges.get("boundary"), nan="boundary",
+            statistics="mean", dams=plan.dams, keep_cues=False,
+        )  # fmt: skip
+
+
+def _made(plan: Plan, box: Slices, *, check_sign: bool = False) -> NDArray[np.uint32]:
+    """Return the superpixels of a box by itself; warn of a map of the wrong sign if asked to."""
     values = Job(Path(), plan).boundary(box, Absent(box))
+    if check_sign and plan.boundary in plan.cues and plan.mask is None:
+        name, limits = f"cues[{plan.boundary!r}]", plan.ranges.get(plan.boundary)
+        warn_if_inverted(values, ValueGate.of(values.dtype, limits, name, "ranges"))
     mask = None if plan.mask is None else read_source(plan.mask, box, "mask", Absent(box))
     everything = tuple(slice(0, n) for n in values.shape)
     limits = None if plan.boundary == AFFINITY else Job(Path(), plan).range(plan.boundary)

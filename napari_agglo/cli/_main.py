@@ -150,7 +150,9 @@ def _options(parser: argparse.ArgumentParser) -> dict[str, str]:
         name = "-o" if action.dest == "output" else (action.option_strings or [""])[-1]
         options[action.dest] = name or str(action.metavar)
     renamed = {name: options[own] for name, own in _RENAMED.items() if own in options}
-    renamed.setdefault("adapt_cues", "with adapt_cues in Python")
+    block_wise = blocks.NAME in parser.prog.split()  # whose cues are adapted by their ranges
+    by = "by --range of blocks plan, or " if block_wise else ""
+    renamed.setdefault("adapt_cues", f"{by}with adapt_cues in Python")
     return {**options, **renamed, "source": "FILE"}
 
 

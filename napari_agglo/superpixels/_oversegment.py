@@ -56,6 +56,7 @@ from napari_agglo.volumes import (
     refuse_colours,
     require_memory,
     unwrap,
+    warn_of_places,
 )
 
 # Levels are 16 bits of the smoothed map, not the 8 bits of quantised cues: on a large stack 8 bits
@@ -362,7 +363,8 @@ def oversegment(
     Warns
     -----
     DataWarning
-        If the map is high nearly everywhere, as one of the inside of objects is, or constant.
+        If the map is high nearly everywhere, as one of the inside of objects is, or constant; or
+        if Volumes are crops from different places.
 
     Notes
     -----
@@ -414,8 +416,9 @@ def oversegment(
             argument="boundary",
             remedy="leave `per_plane` out",
         )
+    inputs = {"boundary": boundary, "mask": mask, "seeds": seeds}
+    warn_of_places(inputs)
     if spacing is None:
-        inputs = {"boundary": boundary, "mask": mask, "seeds": seeds}
         spacing = check_same_spacing(inputs).spacing
     spacings = check_spacing(spacing, len(shape))
     connected = [length > 1 for length in shape]
@@ -438,7 +441,7 @@ def oversegment(
         if start is None and _is_constant(values):
             warn_caller(_constant(values, per_plane))
         elif boundary is mapped:  # affinities were looked at; oriented maps may be mostly high
-            _compare_sign(values, gate.limits)
+            warn_if_inverted(values, gate)
 
     # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.
     drop = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
@@ -480,17 +483,24 @@ def _constant(values: Array, per_plane: bool) -> DataWarning:
     )
 
 
-def _compare_sign(values: Array, limits: tuple[float, float]) -> None:
-    """Warn of a map that is high nearly everywhere, as one of the inside of objects is."""
+def warn_if_inverted(values: Array, gate: ValueGate) -> None:
+    """Warn of a map that is high nearly everywhere, as one of the inside of objects is.
+
+    A few voxels tell nothing of a map.
+    """
+    if values.size < _LEAST:
+        return
+    limits = gate.limits
     step = max(1, math.ceil((values.size / _SAMPLE) ** (1 / values.ndim)))
     sample = values[(slice(None, None, step),) * values.ndim]
     middle, rising = sum(limits) / 2, limits[1] > limits[0]
     share = float(((sample > middle) if rising else (sample < middle)).mean())
     if share > _MOSTLY and sample.min() < sample.max():
         warning = DataWarning(
-            f"`boundary` is high in {share:.0%} of its pixels, as if it were high inside objects",
-            argument="boundary",
-            remedy=SetOption("value_range", (limits[1], limits[0]), when="if it is"),
+            f"`{gate.name}` is high in {share:.0%} of its pixels, as if it were high inside "
+            "objects",
+            argument=gate.name,
+            remedy=gate.declare((limits[1], limits[0]), when="if it is"),
         )
         warn_caller(warning)
 

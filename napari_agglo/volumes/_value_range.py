@@ -255,7 +255,7 @@ class ValueGate:
             remedy=gate.declarations(top),
         )
 
-    def declare(self, limits: tuple[int, int] | None, when: str = "") -> SetOption:
+    def declare(self, limits: Range | None, when: str = "") -> SetOption:
         """Return the remedy that declares these limits for this map."""
         cue = re.fullmatch(r"cues\['(.+)'\]", self.name)
         return SetOption(self.option, limits, cue[1] if cue else "", when)

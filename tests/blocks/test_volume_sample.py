@@ -228,3 +228,18 @@ def test_other_policies_are_not_offered_the_merges_of_the_mean(place, small_prog
                     policy=policy)  # fmt: skip
     assert "hierarchical=True" not in str(refused.value)
     assert ("approximate=0.05" in str(refused.value)) == (policy != "random")
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_map_of_the_wrong_sign_gives_a_warning(tissue, given):
+    levels = np.rint(255 * tissue**3).astype(np.uint8)  # mostly low, as thin boundaries are
+    superpixels = agglo.oversegment(tissue)
+    with stored(boundary=levels, superpixels=superpixels) as where:
+        source = str(where / "boundary.zarr")
+        options = {"superpixels": str(where / "superpixels.zarr")} if given else {}
+        blocks.plan(None, source, ranges=(0, 255), block=20, **options)  # warnings are errors
+        with pytest.warns(DataWarning, match="high inside objects") as told:
+            blocks.plan(None, source, ranges=(255, 0), block=20, **options)
+    (warning,) = [one.message for one in told]
+    assert warning.argument == "cues['boundary']"
+    assert warning.remedy == SetOption("ranges", (0.0, 255.0), "boundary", when="if it is")

@@ -62,7 +62,8 @@ def open_inputs(
         volumes[name] = replace(volume, spacing=voxel.spacing, unit=voxel.unit)
     if not volumes:
         return Inputs(volumes, *asked_voxel_size(None, spacing, unit))
-    warn_of_places(volumes)
+    for name in warn_of_places(volumes):  # told here once, with the name of the file
+        volumes[name] = replace(volumes[name], origin=None)
     return Inputs(volumes, *check_same_spacing(volumes))
 
 

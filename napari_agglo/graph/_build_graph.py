@@ -34,6 +34,7 @@ from napari_agglo.volumes import (
     check_spacing,
     dense_labels,
     refuse_directions,
+    warn_of_places,
 )
 
 T = TypeVar("T", bound=np.generic)
@@ -110,7 +111,7 @@ def region_graph(
     -----
     DataWarning
         If the cue "boundary" is lower where regions touch than inside of them, as one of the inside
-        of objects is.
+        of objects is; or if Volumes are crops from different places.
 
     Examples
     --------
@@ -130,6 +131,7 @@ def region_graph(
     named = cues if isinstance(cues, Mapping) else {"boundary": cues}
     named_inputs = {f"cues[{name!r}]": cue for name, cue in named.items()}
     check_same_axes({"superpixels": superpixels, **named_inputs})
+    warn_of_places({"superpixels": superpixels, **named_inputs})
     if spacing is None:
         voxel = check_same_spacing({"superpixels": superpixels, **named_inputs})
     else:

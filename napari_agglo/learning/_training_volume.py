@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,11 +43,12 @@ def gold_table(graph: RegionGraph, gold: Any, mask: Any = None) -> Contingency:
     """Return the overlaps of superpixels and gold; pixels outside `mask` are not annotated."""
     if mask is None and is_on_disk(graph.superpixels.image):  # counted slab by slab
         return contingency(graph.superpixels, gold, ignore_labels=True)
-    labels = dense_labels(gold, "gold")
+    labels = dense_labels(gold, "gold")  # with its origin, which is compared when they are counted
     check_same_shape(graph.superpixels.image, labels.image, "superpixels", "gold")
     if mask is not None:
         inside = check_mask(mask, labels.image.shape)
-        labels = dense_labels(np.where(inside, gold, 0), "gold")
+        inner = dense_labels(np.where(inside, gold, 0), "gold")
+        labels = replace(inner, origin=labels.origin)
     return contingency(graph.superpixels, labels, ignore_labels=True)
 
 

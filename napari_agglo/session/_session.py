@@ -50,6 +50,7 @@ from napari_agglo.session._start_segments import (
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
 from napari_agglo.session._store.policies import AbsentPolicy, check_storable
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
+from napari_agglo.volumes import warn_of_places
 
 
 class Session:
@@ -186,6 +187,8 @@ class Session:
                 remedy="pass a graph of region_graph(), or a segmentation to correct",
             )
         if isinstance(graph, RegionGraph):
+            given = {"segmentation": segmentation, "gold": gold}
+            warn_of_places({"superpixels": graph.superpixels, **given})
             checked.check(graph)
             check_storable(checked, graph)
         if tree is None:

@@ -27,6 +27,7 @@ from napari_agglo.volumes import (
     dense_labels,
     is_on_disk,
     split_components,
+    unwrap,
     voxel_size_of,
 )
 
@@ -64,7 +65,8 @@ def partition_of(graph: RegionGraph, segmentation: Any) -> NDArray[np.int64]:
 
 def _partition_on_disk(graph: RegionGraph, segmentation: Any) -> NDArray[np.int64]:
     """Return the segment of each superpixel from overlaps, which are counted slab by slab."""
-    table = contingency(graph.superpixels, segmentation, ignore_labels=True)
+    theirs = unwrap(segmentation, "segmentation")
+    table = contingency(graph.superpixels, theirs, ignore_labels=True)
     counts = np.bincount(table.rows, minlength=graph.n_regions + 1)
     annotated = np.zeros(graph.n_regions + 1, np.int64)
     np.add.at(annotated, table.rows, table.counts)

@@ -26,7 +26,6 @@ from napari_agglo.errors import (
 from napari_agglo.volumes._named_axes import check_same_axes, voxel_size_of
 from napari_agglo.volumes._units import VoxelSize
 from napari_agglo.volumes._volume import (
-    Volume,
     in_memory,
     is_lazy,
     native,
@@ -114,13 +113,18 @@ def check_same_spacing(inputs: Mapping[str, object]) -> VoxelSize:
     return VoxelSize(first[1] if first else None, unit)
 
 
-def warn_of_places(inputs: Mapping[str, object]) -> None:
-    """Warn if Volumes state that they are crops from different places of a volume.
+def warn_of_places(inputs: Mapping[str, object]) -> list[str]:
+    """Warn if inputs state that they are crops from different places of a volume.
 
     Parameters
     ----------
     inputs
-        Name to input; one that is no `Volume`, or states no `origin`, is left out.
+        Name to input; one that is no `Volume` or `DenseLabels`, or has no `origin`, is left out.
+
+    Returns
+    -------
+    list of str
+        Names of inputs from another place than the first.
 
     Examples
     --------
@@ -129,17 +133,17 @@ def warn_of_places(inputs: Mapping[str, object]) -> None:
     >>> image, gold = (Volume(np.zeros((4, 4)), origin=at) for at in ((0.0, 0.0), (0.0, 64.0)))
     >>> with warnings.catch_warnings(record=True, action="always") as told:
     ...     warn_of_places({"image": image, "gold": gold})
+    ['gold']
     >>> len(told)
     1
     """
-    placed = {
-        name: one.origin
-        for name, one in inputs.items()
-        if isinstance(one, Volume) and one.origin is not None
-    }
+    stated = {name: getattr(one, "origin", None) for name, one in inputs.items()}
+    placed = {name: origin for name, origin in stated.items() if isinstance(origin, tuple)}
+    elsewhere = []
     for k, (name, origin) in enumerate(placed.items()):
         first, other = next(iter(placed.items()))
         if k and len(origin) == len(other) and not np.allclose(origin, other, rtol=0, atol=0.5):
+            elsewhere.append(name)
             there, here = (", ".join(f"{value:g}" for value in at) for at in (other, origin))
             warn_caller(
                 DataWarning(
@@ -148,6 +152,7 @@ def warn_of_places(inputs: Mapping[str, object]) -> None:
                     remedy="check that both are the same crop",
                 )
             )
+    return elsewhere
 
 
 def refuse_colours(data: Any, name: str) -> None:

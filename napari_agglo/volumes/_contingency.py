@@ -109,9 +109,9 @@ def contingency(
     >>> contingency(np.array([1, 1, 2]), np.array([1, 1, 0])).counts
     array([2])
     """
+    warn_of_places({"labels": labels, "gold": gold})
     if isinstance(labels, DenseLabels) and is_on_disk(labels.image):
         return _count_on_disk(labels, gold, ignore_labels, progress)
-    warn_of_places({"labels": labels, "gold": gold})
     a, b = dense_labels(labels, "labels"), dense_labels(gold, "gold")
     check_same_shape(a.image, b.image, "labels", "gold")
     keys, counts = _count(a, b, ignore_labels, progress)

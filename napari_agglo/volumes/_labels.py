@@ -16,7 +16,7 @@ from napari_agglo._numba.union_find import join_sets
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._checks import check_labels
-from napari_agglo.volumes._volume import PIECE, pieces
+from napari_agglo.volumes._volume import PIECE, Volume, pieces
 
 
 def split_components(labels: object, name: str = "labels") -> np.ndarray[Any, Any]:
@@ -162,11 +162,14 @@ class DenseLabels:
         id.
     dtype
         The type of the user's label image.
+    origin
+        Place of the first voxel, if the label image is a `Volume` that states it.
     """
 
     image: np.ndarray[Any, np.dtype[np.uint32]]
     ids: np.ndarray[Any, np.dtype[np.uint64]]
     dtype: np.dtype[Any]
+    origin: tuple[float, ...] | None = None
 
     @property
     def n_labels(self) -> int:
@@ -230,7 +233,7 @@ def dense_labels(
     image = image.reshape(array.shape)
     image.flags.writeable = False
     ids.flags.writeable = False
-    return DenseLabels(image, ids, dtype)
+    return DenseLabels(image, ids, dtype, labels.origin if isinstance(labels, Volume) else None)
 
 
 def _by_table(

@@ -28,10 +28,14 @@ def test_labels_of_a_crop_and_gold_of_another_give_a_warning(run, halves):
     assert open_volume("s.ome.zarr").origin == (n, 0)
     assert run("segment", "--superpixels", "s.ome.zarr", "--cues", cue, "-o", "l.h5")[0] == 0
     assert open_volume("l.h5").origin == (n, 0)
+    other = ["--cues", f"boundary=rooms.zarr:boundary,{first}", "-o", "m.h5"]
+    status, _, said = run("segment", "--superpixels", "s.ome.zarr", *other)
+    assert (status, said.count("begins at voxel")) == (0, 1)
     for part, told in ((second, False), (first, True)):
         status, _, said = run("evaluate", "l.h5", "--gold", f"rooms.zarr:gold,{part}")
         assert status == 0
-        assert ("warning" in said) == told
+        assert said.count("warning") == told, "told once"
+        assert ("begins at voxel" in said) == told
 
 
 def test_a_crop_of_another_shape_is_refused(refused, halves):

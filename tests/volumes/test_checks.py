@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from refusals import refuses
 
+import napari_agglo as agglo
 from napari_agglo.errors import (
     Advice,
     ConvertTo,
+    DataWarning,
     InvalidInput,
     LabelComponents,
     PickIndex,
@@ -431,3 +433,41 @@ def test_inputs_are_never_modified():
     check_cues(cue, (3, 3), nan="boundary")
     np.testing.assert_array_equal(image, SQUARE)
     np.testing.assert_array_equal(cue, before)
+
+
+def test_inputs_of_other_crops_give_a_warning_in_every_stage(tmp_path):
+    rng = np.random.default_rng(0)
+    tiles = np.arange(1, 37).reshape(6, 6).repeat(4, 0).repeat(4, 1)
+
+    def crop(array, at=(0, 125)):
+        return Volume(array, origin=tuple(map(float, at)))
+
+    here = crop(tiles)
+    cue = rng.random(tiles.shape)
+    graph = agglo.region_graph(here, crop(cue))
+    tree = agglo.agglomerate(graph)
+    stages = {
+        "cues['boundary']": [lambda at: agglo.region_graph(here, crop(cue, at))],
+        "mask": [lambda at: agglo.oversegment(crop(cue), mask=crop(tiles > 0, at))],
+        "gold": [
+            lambda at: agglo.train(graph, crop(tiles // 2, at), epochs=0, preset="minimal"),
+            lambda at: agglo.train(graph, crop(tiles // 2, at), epochs=0, preset="minimal",
+                                   mask=np.ones(tiles.shape, bool)),
+            lambda at: agglo.vi_curve(tree, crop(tiles // 2, at)),
+            lambda at: agglo.metrics(here, crop(tiles // 2, at)),
+            lambda at: agglo.Session.create(
+                tmp_path / f"{at[1]}.agglo", graph, gold=crop(tiles // 2, at)
+            ).close(),
+        ],
+        "segmentation": [
+            lambda at: agglo.Session.create(
+                tmp_path / f"s{at[1]}.agglo", graph, segmentation=crop(tiles, at)
+            ).close(),
+        ],
+    }  # fmt: skip
+    for argument, calls in stages.items():
+        for call in calls:
+            call((0, 125))  # warnings are errors
+            with pytest.warns(DataWarning, match="begins at voxel") as told:
+                call((0, 0))
+            assert [one.message.argument for one in told] == [argument]

@@ -23,6 +23,7 @@ from napari_agglo.volumes._label_pyramid import (
     shard_boxes,
 )
 from napari_agglo.volumes._labels import DenseLabels, dense_labels, split_components
+from napari_agglo.volumes._labels_group import check_labels_place
 from napari_agglo.volumes._labels_on_disk import (
     DiskLabels,
     MappedLabels,
@@ -121,6 +122,7 @@ __all__ = [
     "check_cues",
     "cues_of_rows",
     "check_labels",
+    "check_labels_place",
     "check_mask",
     "check_same_shape",
     "check_same_axes",

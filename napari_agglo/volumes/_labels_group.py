@@ -49,15 +49,13 @@ def split_labels_key(target: Path, key: str) -> str:
     return matched[1]
 
 
-def plan_in_group(
-    root: Path,
-    name: str,
-    shape: tuple[int, ...],
-    spacing: tuple[float, ...] | None,
-    unit: str | None,
-    method: str,
-) -> OmeImage:
-    """Plan a label image on the grid of the image in `root`: its axes, levels, scales and unit."""
+def check_labels_place(root: Path) -> None:
+    """Refuse a Zarr folder that is no OME-Zarr image, so that it cannot have labels."""
+    _image_of(root)
+
+
+def _image_of(root: Path) -> tuple[OmeImage, bool]:
+    """Return the image that labels are added to, and whether it is Zarr v3."""
     try:
         attributes, v3 = group_attributes(root)
     except (OSError, ValueError) as error:
@@ -79,6 +77,19 @@ def plan_in_group(
             argument="path",
             remedy="write a file of its own: NAME.ome.zarr",
         )
+    return image, v3
+
+
+def plan_in_group(
+    root: Path,
+    name: str,
+    shape: tuple[int, ...],
+    spacing: tuple[float, ...] | None,
+    unit: str | None,
+    method: str,
+) -> OmeImage:
+    """Plan a label image on the grid of the image in `root`: its axes, levels, scales and unit."""
+    image, v3 = _image_of(root)
     shapes = _shapes(root, image, v3)
     if not image.axes or any(len(one) != len(image.axes) for one in shapes):
         raise InvalidInput(

@@ -326,16 +326,18 @@ def write_precomputed(
     method: str = "mode",
     levels: int | None = None,
     properties: bool = False,
+    origin: Sequence[float] | None = None,
     progress: ProgressCallback | None = None,
 ) -> None:
     """Write a segmentation with its scales into a folder that does not exist.
 
+    `origin` is the place of the first voxel, which the format has in whole voxels of each scale.
     `properties` states in the info that there is a folder of segment properties, too. Labels on
     disk are read chunk by chunk, and each scale from the files of the one before.
     """
     info, plan = plan_segmentation(
         folder, labels.shape, spacing, unit, encoding=encoding, method=method, levels=levels,
-        properties=properties,
+        properties=properties, origin=origin,
     )  # fmt: skip
     lazy = is_on_disk(labels)
     volume = labels if lazy else labels.reshape(plan.shapes[0])
@@ -371,6 +373,7 @@ def plan_segmentation(
     method: str = "mode",
     levels: int | None = None,
     properties: bool = False,
+    origin: Sequence[float] | None = None,
 ) -> tuple[dict[str, Any], OmeImage]:
     """Return the info of a segmentation, and the shapes of its scales, with three axes each."""
     if len(labels_shape) > 3 or math.prod(labels_shape) == 0:
@@ -386,15 +389,16 @@ def plan_segmentation(
     if unit is not None:
         distances = convert_all(distances, unit, "nanometer")
     plan = plan_image("segmentation", whole, distances, method=method, levels=levels)
+    corner = [0.0] * (3 - ndim) + list(origin or (0.0,) * ndim)
     scales = []
-    for level, shape in zip(plan.levels, plan.shapes, strict=True):
+    for level, step, shape in zip(plan.levels, plan.factors, plan.shapes, strict=True):
         resolution = list(level.scale[::-1])
         scales.append(
             {
                 "key": "_".join(f"{value:.12g}" for value in resolution),
                 "size": list(shape[::-1]),
                 "resolution": resolution,
-                "voxel_offset": [0, 0, 0],
+                "voxel_offset": [round(a / n) for a, n in zip(corner, step, strict=True)][::-1],
                 "chunk_sizes": [[CHUNK] * 3],
                 "encoding": encoding,
             }
@@ -420,12 +424,16 @@ def plan_segmentation(
 def write_chunk(
     folder: Path, scale: dict[str, Any], part: NDArray[Any], begin: Sequence[int]
 ) -> None:
-    """Write the file of one chunk (z, y, x) of a scale of an info, which begins at a voxel."""
+    """Write the file of one chunk (z, y, x) of a scale of an info.
+
+    `begin` is its first voxel in the array; its name has the place in the whole, as the format has.
+    """
     chunk = np.ascontiguousarray(part, np.uint64)
     is_raw = scale["encoding"] == "raw"
     raw = chunk.astype("<u8").tobytes() if is_raw else encode_segmentation(chunk)
-    end = [a + n for a, n in zip(begin, chunk.shape, strict=True)]
-    (folder / str(scale["key"]) / chunk_name(list(begin), end)).write_bytes(raw)
+    first = [a + o for a, o in zip(begin, reversed(scale["voxel_offset"]), strict=True)]
+    end = [a + n for a, n in zip(first, chunk.shape, strict=True)]
+    (folder / str(scale["key"]) / chunk_name(first, end)).write_bytes(raw)
 
 
 def chunk_boxes(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:

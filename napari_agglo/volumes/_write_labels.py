@@ -21,6 +21,7 @@ from napari_agglo.volumes._checks import check_labels, check_spacing
 from napari_agglo.volumes._label_pyramid import create_levels, write_levels
 from napari_agglo.volumes._labels_group import (
     SOURCE,
+    check_labels_place,
     list_label,
     make_labels_folder,
     plan_in_group,
@@ -76,7 +77,8 @@ def write_labels(
         it from its own unit, which is the default. Without one no unit is stated.
     origin
         Place of the first voxel in the volume that this is a crop of, in voxels along each axis;
-        by default that of a `Volume`. Kept by OME-Zarr and HDF5.
+        by default that of a `Volume`. Kept by OME-Zarr, HDF5, and, in whole voxels, precomputed
+        volumes.
     version
         Version of OME-Zarr: ``"0.5"``, the default, or ``"0.4"``.
     levels
@@ -133,7 +135,8 @@ def write_labels(
     if writer is _write_zarr and key is not None:
         return _write_into_group(target, key, array, voxel, zarr)
     place = _checked_origin(origin, labels, array.ndim)
-    writer = partial(writer, origin=place) if writer in (_write_zarr, _write_hdf5) else writer
+    if writer in (_write_zarr, _write_precomputed, _write_hdf5):
+        writer = partial(writer, origin=place)
     with replacing(target, may_replace=_REPLACES.get(target.suffix.lower())) as temporary:
         writer(temporary, array, voxel, target, zarr if in_levels else key)
     return target
@@ -305,7 +308,13 @@ def _write_zarr(
 
 
 def _write_precomputed(
-    folder: Path, array: Any, voxel: VoxelSize, target: Path, options: Pyramid
+    folder: Path,
+    array: Any,
+    voxel: VoxelSize,
+    target: Path,
+    options: Pyramid,
+    *,
+    origin: tuple[float, ...] | None,
 ) -> None:
     if (options.version, options.chunks, options.shards) != (None, None, None):
         raise InvalidInput(
@@ -315,7 +324,7 @@ def _write_precomputed(
         )
     write_precomputed(
         folder, array, voxel.spacing, voxel.unit, method=options.downsample, levels=options.levels,
-        progress=options.progress,
+        origin=origin, progress=options.progress,
     )  # fmt: skip
 
 
@@ -331,6 +340,7 @@ def _write_into_group(root: Path, key: str, array: Any, voxel: VoxelSize, option
             argument="version" if options.version is not None else "levels",
             remedy="leave the option out",
         )
+    check_labels_place(root)
     name = split_labels_key(root, key)
     image = plan_in_group(root, name, array.shape, voxel.spacing, voxel.unit, options.downsample)
     v3 = image.zarr_format == 3

@@ -181,6 +181,30 @@ def test_write_labels_to_a_precomputed_folder(tmp_path):
         write_labels(tmp_path / "b.precomputed", LABELS[None])
 
 
+@pytest.mark.parametrize(("shape", "origin"), [((20, 70, 33), (3, 125, -64)), ((70, 33), (5, 6))])
+def test_a_precomputed_folder_keeps_the_place_of_a_crop(tmp_path, shape, origin):
+    labels = np.random.default_rng(0).integers(0, 2**40, shape).astype(np.uint64)
+    path = write_labels(tmp_path / "a.precomputed", labels, origin=origin, levels=2)
+    volume = open_volume(path)
+    assert volume.origin == origin
+    assert np.array_equal(volume.load(), labels)
+    assert write_labels(tmp_path / "b.precomputed", volume).is_dir()
+    assert open_volume(tmp_path / "b.precomputed").origin == origin, "that of a Volume"
+    scales = json.loads((path / "info").read_text())["scales"]
+    first, second = (scale["voxel_offset"][::-1][-len(shape) :] for scale in scales)
+    steps = [b / a for a, b in zip(scales[0]["resolution"], scales[1]["resolution"], strict=True)]
+    for fine, coarse, step in zip(first, second, steps[::-1][-len(shape) :], strict=True):
+        assert abs(coarse - fine / step) <= 0.5
+    spec = {"driver": "neuroglancer_precomputed",
+            "kvstore": {"driver": "file", "path": str(path)}}  # fmt: skip
+    theirs = ts.open(spec).result()
+    begin = theirs.domain.origin[:3][::-1]
+    assert begin[-len(shape) :] == origin
+    assert np.array_equal(theirs[..., 0].read().result().T.reshape(shape), labels)
+    coarse = ts.open({**spec, "scale_index": 1}).result()
+    assert coarse[..., 0].read().result().T.any(), "chunks are where the info says"
+
+
 def test_precomputed_of_others(tmp_path):
     grey = (IMAGE % 200).astype(np.uint8)
     spec = {

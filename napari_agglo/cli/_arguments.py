@@ -278,7 +278,7 @@ def add_spacing(parser: argparse.ArgumentParser) -> None:
 
 def add_labels_output(parser: argparse.ArgumentParser, metavar: str) -> None:
     """Add ``-o`` for a label image, and the options of OME-Zarr."""
-    text = "label image to write: .tif, .ome.zarr, .h5, .npz, .npy or .png, or "
+    text = "label image to write: .tif, .ome.zarr, .h5, .precomputed, .npz, .npy or .png, or "
     add_output(parser, metavar, f"{text}IMAGE.ome.zarr:labels/NAME, labels of that image")
     group = parser.add_argument_group("options of OME-Zarr")
     group.add_argument(

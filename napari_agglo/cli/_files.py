@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from napari_agglo._progress import ProgressCallback
     from napari_agglo.volumes import Volume, VoxelSize
 
-_LABEL_SUFFIXES = (".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".npz", ".npy", ".png")
+_LABEL_SUFFIXES = (
+    ".tif", ".tiff", ".zarr", ".h5", ".hdf5", ".precomputed", ".npz", ".npy", ".png",
+)  # fmt: skip
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -206,8 +208,9 @@ def check_label_output(text: str) -> None:
     if key and path.suffix.lower() == ".zarr":
         _check_labels_key(text, path, key)
         return
-    zarr = path.suffix.lower() == ".zarr" and any((path / mark).is_file() for mark in _ZARR_MARKS)
-    if not zarr:
+    marks = {".zarr": _ZARR_MARKS, ".precomputed": ("info",)}.get(path.suffix.lower(), ())
+    in_folder = any((path / mark).is_file() for mark in marks)
+    if not in_folder:
         _refuse_folder("-o", text, path)
     if key and path.is_file():
         import h5py
@@ -216,18 +219,24 @@ def check_label_output(text: str) -> None:
             problem = f"{path.name} exists and is not an HDF5 file"
             raise refusal("-o", text, problem, "choose another name")
     _check_parent("-o", text, path)
-    if zarr:
+    if in_folder:
         from napari_agglo.volumes import check_target
 
         check_target(text)
 
 
 def _check_labels_key(text: str, path: Path, key: str) -> None:
-    """Refuse labels that no image could have."""
-    if not re.fullmatch(r"/?labels/[^/.][^/]*/?", key):
-        raise refusal("-o", text, "labels of an image are called labels/NAME", "name them so")
+    """Refuse labels that no image could have; first where there is no image."""
+    from napari_agglo.volumes import check_labels_place
+
     if not any((path / mark).is_file() for mark in _ZARR_MARKS):
         raise refusal("-o", text, f"there is no image {path}", "write NAME.ome.zarr without a KEY")
+    try:
+        check_labels_place(path)
+    except InvalidInput as error:
+        raise refusal("-o", text, error.problem, str(error.remedy)) from error
+    if not re.fullmatch(r"/?labels/[^/.][^/]*/?", key):
+        raise refusal("-o", text, "labels of an image are called labels/NAME", "name them so")
     if not os.access(path, os.W_OK | os.X_OK):
         raise refusal("-o", text, f"{path} may not be written to", "choose another folder")
 
@@ -324,18 +333,26 @@ def refuse_clash(
 
 def _would_replace(path: Path, key: str | None, file: str) -> bool:
     source, source_key = place(file)
-    if any(Path(member).resolve() == path for member in glob.glob(file)):
+    members = {Path(member).resolve() for member in glob.glob(file)}
+    if path in members and (key is None or members != {source}):
         return True
     if source != path:  # a folder that is read, or one that holds what is read
         return source in path.parents or path in source.parents
-    if key is None or not source.is_file():
+    if key is None:
         return True
+    if not source.is_file():  # labels are added to a Zarr image, beside the arrays that are read
+        read = _without_picks(source_key or "")
+        return f"{read}/".startswith(f"{key.strip('/')}/")
     # Another dataset of one HDF5 file may be written; without a KEY, ask which one is read.
     if source_key is None:
         from napari_agglo.volumes import open_volume
 
         source_key = open_volume(file).name.partition(":")[2]
-    return key.strip("/") == re.sub(r"(,\w+=[-\d:*]+)+$", "", source_key).strip("/")
+    return key.strip("/") == _without_picks(source_key)
+
+
+def _without_picks(key: str) -> str:
+    return re.sub(r"(^|,)\w+=[-\d:*]+(,\w+=[-\d:*]+)*$", "", key).strip("/")
 
 
 @contextmanager

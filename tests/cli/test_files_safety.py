@@ -9,9 +9,11 @@ import h5py
 import numpy as np
 import pytest
 import tifffile
+import zarr
+from refusals import refuses
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import open_volume
+from napari_agglo.volumes import create_levels, open_volume, plan_image, write_labels
 
 PIPELINE = ["--superpixels", "superpixels.tif", "--cues", "boundary=boundary.tif"]
 
@@ -72,6 +74,46 @@ def test_zarr_the_store_that_is_read(run, refused, files):
     message = refused(*segment, "s.zarr", "-o", "s.zarr/0/l.tif")
     assert (message.argument, "--superpixels s.zarr," in message) == ("-o", True)
     assert run("oversegment", "boundary.tif", "-o", "s.zarr")[0] == 0  # a result may be replaced
+
+
+def test_a_precomputed_folder_is_written_and_replaced(run, refused, files):
+    words = ["segment", *PIPELINE, "-o", "l.precomputed"]
+    for _ in range(2):
+        assert run(*words)[0] == 0
+    assert open_volume("l.precomputed").dtype == np.uint64
+    assert run("segment", *PIPELINE, "-o", "l.tif")[0] == 0
+    assert np.array_equal(open_volume("l.tif").load(), open_volume("l.precomputed").load())
+    os.mkdir("other.precomputed")
+    message = refused("segment", *PIPELINE, "-o", "other.precomputed")
+    assert (message.argument, "folder" in message) == ("-o", True)
+
+
+def test_labels_of_a_zarr_without_an_image_are_refused_with_a_way_that_works(run, refused, files):
+    group = zarr.open_group("vol.zarr", mode="w")
+    group.create_array("boundary", data=open_volume("boundary.tif").load())
+    for output in ("vol.zarr:segments", "vol.zarr:labels/segments", "vol.zarr:a/b"):
+        message = refused("oversegment", "vol.zarr:boundary", "-o", output)
+        assert (message.argument, "no OME-Zarr image" in message) == ("-o", True)
+        assert "NAME.ome.zarr" in message
+    with refuses("path", "NAME.ome.zarr", facts=("no OME-Zarr image",)):
+        write_labels("vol.zarr:segments", np.ones((2, 3), int))
+
+
+def test_labels_are_added_to_the_image_that_is_read(run, refused, files):
+    image = plan_image("i", (4, 6), (1.0, 1.0), version="0.5")
+    boundary = open_volume("boundary.tif").load()
+    create_levels(Path("i.ome.zarr"), image, boundary.dtype)
+    zarr.open_array("i.ome.zarr/0", mode="r+")[...] = boundary
+    for _ in range(2):
+        assert run("oversegment", "i.ome.zarr", "-o", "i.ome.zarr:labels/s")[0] == 0
+    assert open_volume("i.ome.zarr:labels/s").shape == (4, 6)
+    assert np.array_equal(open_volume("i.ome.zarr").load(), boundary)
+    segment = ["segment", "--cues", "i.ome.zarr", "--superpixels", "i.ome.zarr:labels/s"]
+    assert run(*segment, "-o", "i.ome.zarr:labels/t")[0] == 0
+    for source in ("i.ome.zarr:labels/s", "i.ome.zarr:labels/s/0"):
+        segment[-1] = source
+        message = refused(*segment, "-o", "i.ome.zarr:labels/s")
+        assert (message.argument, f"--superpixels {source}," in message) == ("-o", True)
 
 
 def test_a_plane_of_the_stack_that_is_read(refused, files):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import json
 import os
 import re
+import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +26,36 @@ from napari_agglo.volumes._open import (
     origin_of,
     origin_of_attributes,
     split_picks,
+    usable_spacing,
 )
 from napari_agglo.volumes._store_location import Place
 from napari_agglo.volumes._units import ELEMENT_UNIT, MICROMETRE, to_micrometres, unit_name
 from napari_agglo.volumes._volume import Volume
 
 MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def _end_reads() -> None:
+    """Cancel the reads that zarr has begun and nobody waits for, as after a damaged chunk.
+
+    Zarr stops its event loop at exit with these reads in it, and each is then told as a fault.
+    """
+    loop = getattr(sys.modules.get("zarr.core.sync"), "loop", [None])[0]
+    if not isinstance(loop, asyncio.AbstractEventLoop) or not loop.is_running():
+        return
+
+    async def cancel() -> None:
+        reads = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in reads:
+            task.cancel()
+        await asyncio.gather(*reads, return_exceptions=True)
+
+    with suppress(Exception):  # a loop that ends at this moment
+        asyncio.run_coroutine_threadsafe(cancel(), loop).result(_PATIENCE)
+
+
+_PATIENCE = 5.0  # seconds
+atexit.register(_end_reads)  # after zarr has registered its own, so that this is done before
 
 
 def is_own_labels(folder: Path) -> bool:
@@ -259,8 +287,35 @@ def _grid_of_array(place: Place, array: Any) -> _Grid:
         around = around.parent
     attributes = array.attrs.asdict()
     spacing = attributes.get("element_size_um")
-    known = spacing is not None and attributes.get(ELEMENT_UNIT) != "unknown"
+    if spacing is None:
+        return _grid_of_resolution(attributes, len(array.shape))
+    known = attributes.get(ELEMENT_UNIT) != "unknown"
+    if isinstance(spacing, list) and len(spacing) == len(array.shape) - 1:
+        spacing = [1.0, *spacing]  # of channels, which are first
     return _Grid("", spacing, MICROMETRE if known else None)
+
+
+def _grid_of_resolution(attributes: Mapping[str, Any], ndim: int) -> _Grid:
+    """Return the grid by the attributes of daisy, funlib and volara: `resolution` in nanometres.
+
+    Newer files call it `voxel_size` and name the unit of each axis in `units`. An axis of channels,
+    which is first, has no size.
+    """
+    sizes = attributes.get("resolution", attributes.get("voxel_size"))
+    if not isinstance(sizes, (list, tuple)) or not ndim - 1 <= len(sizes) <= ndim:
+        return _Grid()
+    stated = attributes.get("units")
+    units = list(stated) if isinstance(stated, (list, tuple)) else [stated] * len(sizes)
+    names = ["nanometer" if one is None else unit_name(one) for one in units]
+    spacing = usable_spacing(sizes, len(sizes))
+    if spacing is None or len(names) != len(spacing):
+        return _Grid()
+    known = all(names)
+    if known:
+        pairs = zip(spacing, names, strict=True)
+        spacing = tuple(to_micrometres(size, name) for size, name in pairs)
+    channels = [1.0] * (ndim - len(spacing))
+    return _Grid("", [*channels, *spacing], MICROMETRE if known else None)
 
 
 def _grid(image: OmeImage, k: int, ndim: int = 0) -> _Grid:

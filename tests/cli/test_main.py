@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import zarr
 
 import napari_agglo
 from napari_agglo.cli import main
@@ -165,6 +167,17 @@ def test_as_a_module(files):
     done = module("nonsense", cwd=files)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
+
+
+def test_a_damaged_chunk_is_one_sentence(tmp_path):
+    """Zarr's event loop ends with reads in it, which it would tell of one by one."""
+    array = np.random.default_rng(0).random((32, 64, 64), np.float32)
+    zarr.create_array(str(tmp_path / "hole.zarr"), data=array, chunks=(8, 8, 8))
+    chunk = tmp_path / "hole.zarr" / "c" / "1" / "2" / "3"
+    chunk.write_bytes(chunk.read_bytes()[:500])
+    done = module("oversegment", "hole.zarr", "-o", "s.tif", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (done.stderr.count("\n"), "hole.zarr" in done.stderr) == (1, True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")

@@ -72,3 +72,29 @@ def test_a_crop_can_be_pickled_and_read_in_another_process(tmp_path: Path) -> No
     again = pickle.loads(pickle.dumps(crop))
     assert again.origin == (1.0, 2.0)
     np.testing.assert_array_equal(again.load(), np.arange(48).reshape(6, 8)[1:4, 2:])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "spacing", "unit", "origin"),
+    [
+        ({"resolution": [40, 4, 4], "offset": [80, 0, 400]}, (0.04, 0.004, 0.004), "micrometer",
+         (2, 0, 100)),
+        ({"voxel_size": [4, 4, 4], "units": ["um", "nm", "nm"]}, (4, 0.004, 0.004), "micrometer",
+         None),
+        ({"voxel_size": [4, 4, 4], "units": ["", "", ""]}, (4, 4, 4), None, None),
+        ({"resolution": [40, 4, 4], "element_size_um": [3, 2, 1]}, (3, 2, 1), "micrometer", None),
+        ({"resolution": [40, 0, 4]}, None, None, None),
+        ({"resolution": 300}, None, None, None),
+        ({"resolution": [4, 4, 4], "units": ["nm"]}, None, None, None),
+    ],
+)  # fmt: skip
+def test_the_size_of_voxels_of_daisy_and_volara(
+    tmp_path: Path, attributes: dict[str, object], spacing: object, unit: str, origin: object
+) -> None:
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
+    group.create_array("raw", data=np.zeros((4, 6, 8), np.uint8), attributes=attributes)
+    group.create_array("channels", data=np.zeros((2, 4, 6, 8), np.uint8), attributes=attributes)
+    for key in ("raw", "channels,0=1"):
+        volume = open_volume(f"{tmp_path / 'a.zarr'}:{key}")
+        assert (volume.spacing, volume.unit) == (spacing, unit)
+    assert open_volume(f"{tmp_path / 'a.zarr'}:raw").origin == origin

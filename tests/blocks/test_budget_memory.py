@@ -108,14 +108,18 @@ def test_no_stage_takes_more_memory_than_the_plan_says(tmp_path):
     stages = {stage.name: stage for stage in stages_of(plan)}
     found = peaks(tmp_path / "warm", tmp_path / "result", *stages)
     assert blocks.run(tmp_path / "result").done == {}, "test invalid: nothing is left"
-    assert next(iter(found.values()))[0] < _budget.BASE, "the process with its libraries"
+    base = next(iter(found.values()))[0]
+    # Of the process with its libraries, whose versions differ by some megabytes.
+    assert base < 1.15 * _budget.BASE
+    base = max(base, _budget.BASE)
     over = {
         name: (peak, most)
         for name, (_, peak) in found.items()
-        if peak > (most := _budget.BASE + bytes_of_a_stage(plan, stages[name]))
+        if peak > (most := base + bytes_of_a_stage(plan, stages[name]))
     }
     assert over == {}
-    assert max(peak for _, peak in found.values()) < blocks.estimate(plan).peak_bytes
+    most = blocks.estimate(plan).peak_bytes - _budget.BASE
+    assert max(peak for _, peak in found.values()) < base + most
     before, peak = found["cut"]
     assert peak - before > _budget.stage_bytes(plan, plan.block)["cut"] / 2, "test invalid"
 

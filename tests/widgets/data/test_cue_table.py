@@ -99,7 +99,7 @@ def test_affinities_that_came_as_an_image_are_read_by_a_click(viewer, step, proj
     box = step.trouble
     assert "looks like affinities" in box.message.text()
     assert all(words in box.button.text() for words in ("“prediction”", "affinities"))
-    assert "per plane" in box.second.text()
+    assert "each plane by itself" in box.second.text()
     box.button.click()
     assert layer.name == "prediction affinities"
     assert project.dataset.shape == (20, 24, 28)

@@ -57,6 +57,8 @@ def open_inputs(
 
     console.files |= files
     volumes = {name: open_volume(file) for name, file in files.items()}
+    if spacing is not None and unit is None:
+        warn_of_unit(console, volumes, spacing)
     for name, volume in volumes.items():
         if spacing is not None:
             check_spacing(spacing, volume.ndim)
@@ -67,6 +69,19 @@ def open_inputs(
     for name in warn_of_places(volumes):  # told here once, with the name of the file
         volumes[name] = replace(volumes[name], origin=None)
     return Inputs(volumes, *check_same_spacing(volumes))
+
+
+def warn_of_unit(
+    console: Console, volumes: Mapping[str, Volume], spacing: tuple[float, ...]
+) -> None:
+    """Warn of a spacing of the command that replaces one with a unit, and has none."""
+    name = next((name for name, volume in volumes.items() if volume.unit), None)
+    if name is not None:
+        numbers = ",".join(f"{one:g}" for one in spacing)
+        console.warn(
+            f"`{name}` states its spacing in {volumes[name].unit}s, and --spacing {numbers} has no "
+            "unit, so that none is kept; add --unit, such as --unit nm"
+        )
 
 
 def asked_voxel_size(source: Any, spacing: tuple[float, ...] | None, unit: str | None) -> VoxelSize:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy._policies import Policy, policy_record
-from napari_agglo.volumes import OrientedCue, are_on_disk, cues_of_rows
+from napari_agglo.volumes import OrientedCue, are_on_disk, cues_of_rows, unit_name, unit_symbol
 
 # Limits beyond which a difference is reported. The differences between the halves, or the volumes,
 # of every data set that the defaults were chosen on are all below them, in both directions.
@@ -31,6 +31,7 @@ _CLEAR = 0.05  # contrast of a cue that is inverted if the sign of its contrast 
 _CONTRAST = 0.02  # contrast below which a cue does not stand out on boundaries
 _SPACING = 1.3  # ratio of the sizes of a pixel
 _SIZE = 4.0  # ratio of the median sizes of superpixels
+_OTHER_UNIT = 30.0  # ratio of lengths of pixels from which sizes of superpixels are not compared
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def data_profile(graphs: Sequence[RegionGraph]) -> dict[str, Any]:
     sizes = np.concatenate([graph.regions[1:, 0] for graph in graphs])
     return {
         "spacing": [float(s) for s in first.spacing],
+        **({"unit": first.unit} if first.unit else {}),
         "superpixel_size": round(float(np.median(sizes)), 1) if len(sizes) else 0.0,
         "cues": cues,
     }
@@ -254,16 +256,17 @@ def _scale_differences(known: Mapping[str, Any], here: Mapping[str, Any]) -> lis
     # data without a known spacing have 1 along every axis: their unit is not known either
     stated = any(s != 1 for s in was) and any(s != 1 for s in now)
     ratios = [b / a for a, b in zip(was, now, strict=True)]
-    pixel = 1.0
+    pixel, comparable = 1.0, True
     if stated and any(not 1 / _SPACING <= ratio <= _SPACING for ratio in ratios):
         pixel = math.prod(ratios)
+        comparable = all(1 / _OTHER_UNIT < ratio < _OTHER_UNIT for ratio in ratios)
         text = (
-            f"Pixels are of size {_sizes(now)}, and in the training they were of {_sizes(was)}; "
-            "check the spacing, or train on data like these"
+            f"Pixels are of size {_sizes(here)}, and in the training they were of {_sizes(known)}; "
+            f"check the spacing{'' if comparable else ' and its unit'}, or train on data like these"
         )
         out.append(DataDifference("spacing", "", text))
     sizes = known["superpixel_size"], here["superpixel_size"]
-    if min(sizes) > 0 and not 1 / _SIZE <= sizes[1] * pixel / sizes[0] <= _SIZE:
+    if comparable and min(sizes) > 0 and not 1 / _SIZE <= sizes[1] * pixel / sizes[0] <= _SIZE:
         there = f"and in the training they had {sizes[0]:,.0f}"
         if pixel != 1:
             there = f"and those of the training would have {max(1, sizes[0] / pixel):,.0f}"
@@ -273,8 +276,17 @@ def _scale_differences(known: Mapping[str, Any], here: Mapping[str, Any]) -> lis
     return out
 
 
-def _sizes(spacing: Sequence[float]) -> str:
-    return " x ".join(f"{s:g}" for s in spacing)
+def _sizes(profile: Mapping[str, Any]) -> str:
+    """Return the size of a pixel with its unit, which older profiles do not have.
+
+    Examples
+    --------
+    >>> _sizes({"spacing": [0.04, 4], "unit": "micrometer"}), _sizes({"spacing": [10, 10]})
+    ('0.04 x 4 µm', '10 x 10 (unit not known)')
+    """
+    unit = profile.get("unit")
+    named = unit_symbol(unit) if unit and unit_name(unit) == unit else "(unit not known)"
+    return f"{' x '.join(f'{s:g}' for s in profile['spacing'])} {named}"
 
 
 def _distance(first: Sequence[float], second: Sequence[float]) -> float:

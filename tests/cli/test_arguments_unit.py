@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import h5py
 import numpy as np
 import pytest
+import tifffile
 import zarr
 
 from napari_agglo import blocks
@@ -46,7 +48,8 @@ def test_files_that_state_a_unit_are_converted(run, files):
     inputs = ("--superpixels", "named.ome.zarr", "--cues", "boundary.tif")
     assert run("segment", *inputs, "--unit", "nm", "-o", "a.ome.zarr")[0] == 0
     assert spacing_in(files / "a.ome.zarr") == ([30.0, 6.0], "nanometer")
-    assert run("oversegment", "boundary.tif", "--spacing", "30,6", "-o", "b.ome.zarr")[0] == 0
+    status, _, said = run("oversegment", "boundary.tif", "--spacing", "30,6", "-o", "b.ome.zarr")
+    assert (status, said) == (0, "")
     assert spacing_in(files / "b.ome.zarr") == ([30.0, 6.0], None)
 
 
@@ -79,3 +82,19 @@ def test_a_plan_of_blocks_converts_too(run, files, stated):
     assert (result.plan.spacing, result.plan.unit) == ((30.0, 6.0), "nanometer")
     assert (result.graph.spacing, result.graph.unit) == ((0.03, 0.006), "micrometer")
     assert spacing_in(files / "out" / "labels.ome.zarr") == ([30.0, 6.0], "nanometer")
+
+
+def test_a_spacing_that_replaces_one_with_a_unit_says_so(run, files):
+    boundary = tifffile.imread("boundary.tif")
+    with h5py.File("b.h5", "w") as file:
+        file["stack"] = boundary
+        file["stack"].attrs["element_size_um"] = (0.03, 0.006)
+    words = ("oversegment", "b.h5", "--spacing", "30,6", "-o", "s.ome.zarr")
+    status, _, said = run(*words)
+    assert (status, said.count("--unit nm"), "b.h5" in said) == (0, 1, True)
+    assert spacing_in(files / "s.ome.zarr") == ([30.0, 6.0], None)
+    assert run(*words, "--unit", "nm")[2] == ""
+    plan = ("blocks", "plan", "r", "--cues", "b.h5", "--spacing", "30,6", "--dry-run")
+    assert run(*plan)[2].count("--unit nm") == 1
+    assert run(*plan, "--unit", "nm")[2] == ""
+    assert spacing_in(files / "s.ome.zarr") == ([30.0, 6.0], "nanometer")

@@ -195,3 +195,20 @@ def test_the_size_of_superpixels_is_given_in_pixels_of_the_data():
     assert (pixel.kind, size.kind) == ("spacing", "superpixels")
     wanted = policy().record["data"]["superpixel_size"] / 16
     assert f"those of the training would have {max(1, wanted):,.0f};" in size.text
+
+
+def test_a_unit_that_was_mistaken_is_named_and_sizes_are_not_compared():
+    superpixels, boundary, gold = sample(1)
+
+    def graph(unit):
+        return agglo.region_graph(superpixels, boundary, spacing=(10, 10), unit=unit)
+
+    learned = agglo.train(graph("nm"), gold, strategy="flat", preset="minimal")
+    assert agglo.data_differences(learned, graph("nm")) == ()
+    (pixel,) = agglo.data_differences(learned, graph("um"))
+    assert pixel.kind == "spacing"
+    assert "10 x 10 µm" in pixel.text
+    assert "0.01 x 0.01 µm" in pixel.text
+    assert "unit" in pixel.text
+    (unknown,) = agglo.data_differences(learned, graph(None))
+    assert "10 x 10 (unit not known)" in unknown.text

@@ -24,6 +24,7 @@ from napari_agglo.cli._arguments import (
     named_range,
     refuse_beyond,
 )
+from napari_agglo.cli._files import warn_of_unit
 from napari_agglo.cli._messages import SomeFailed
 from napari_agglo.cli._provenance import add_provenance
 from napari_agglo.cli._terminal import Console, Stages, count, table
@@ -208,12 +209,16 @@ def part(text: str) -> tuple[int, int]:
 def run_plan(arguments: argparse.Namespace, console: Console) -> None:
     """Make a plan, and print its size and cost."""
     from napari_agglo import blocks
+    from napari_agglo.volumes import open_volume
 
     refuse_beyond(arguments.threshold, arguments.policy, arguments.policy.endswith(".npz"))
     cues = dict(arguments.cues)
     files = {f"cues[{name!r}]": path for name, path in cues.items()}
     named = ("affinities", "superpixels", "gold", "mask", "image", "classifier")
     console.files |= files | {n: p for n in named if (p := getattr(arguments, n))}
+    if arguments.spacing is not None and arguments.unit is None:
+        inputs = [n for n in (*files, *named[:-1]) if n in console.files]
+        warn_of_unit(console, {n: open_volume(console.files[n]) for n in inputs}, arguments.spacing)
     settings = {
         name: getattr(arguments, name)
         for name in (

@@ -5,6 +5,7 @@ it is, and `open` gives graph, tree, superpixels and labels, lazily.
 """
 
 from napari_agglo.blocks._budget import Estimate, estimate
+from napari_agglo.blocks._chunk_census import LostChunks
 from napari_agglo.blocks._engine import Run, run
 from napari_agglo.blocks._make_plan import make_plan as plan
 from napari_agglo.blocks._plan import Plan, Source
@@ -13,6 +14,7 @@ from napari_agglo.blocks._result import open_result as open
 
 __all__ = [
     "Estimate",
+    "LostChunks",
     "Plan",
     "Result",
     "Run",

@@ -26,6 +26,7 @@ from napari_agglo.blocks._budget import (
     largest_reduction,
     tasks_that_fit,
 )
+from napari_agglo.blocks._chunk_census import lost_chunks
 from napari_agglo.blocks._dask_client import Workers
 from napari_agglo.blocks._plan import read_plan
 from napari_agglo.blocks._run_files import Job, Redo
@@ -226,6 +227,8 @@ class _Runner:
     def go(self, only: str | None, block: int | None) -> None:
         """Do the stages, and those again whose results turn out to be damaged."""
         at = 0
+        if only is None and self._part is None and not any(map(self._left, self._stages)):
+            self._find_lost_chunks()
         while at < len(self._stages):
             stage = self._stages[at]
             if only is not None and stage.name != only:
@@ -247,6 +250,15 @@ class _Runner:
         if self._result.is_complete:
             with writing(self._job.folder):
                 write_complete(self._job, self._stages)
+
+    def _find_lost_chunks(self) -> None:
+        """Forget finished tasks whose chunks are no longer on the disk: no stage would read them.
+
+        A store that is lost as a whole is made again before its stage.
+        """
+        for lost in lost_chunks(self._job, lambda task: True):
+            for stage, index in lost.tasks:
+                remove_marker(self._job, stage, index)
 
     def _touched(self, stage: Stage) -> bool:
         """Return whether an array job ends after a stage: the next may need all parts of it."""

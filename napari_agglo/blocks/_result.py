@@ -11,8 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree
+from napari_agglo.blocks._chunk_census import (
+    FEW,
+    LostChunks,
+    absent_files,
+    lost_chunks,
+    number_of_chunks,
+)
 from napari_agglo.blocks._plan import Plan, read_plan
-from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Redo, own_levels
+from napari_agglo.blocks._run_files import (
+    LABELS,
+    PRECOMPUTED,
+    SUPERPIXELS,
+    Job,
+    Redo,
+    Task,
+    own_levels,
+)
 from napari_agglo.blocks._stages import save_whole_graph, stages_of
 from napari_agglo.blocks._task_markers import locked, read_marker, write_marker, writing
 from napari_agglo.errors import InvalidInput
@@ -61,31 +76,49 @@ class Status:
     disagreement : float
         Share of the faces between blocks at which the floods of the two blocks differ: that of a
         halo that is large enough is 0, or nearly.
+    lost : tuple of LostChunks, optional
+        Chunks of results that finished tasks wrote and that are not there; None if they were not
+        counted. The next run writes them again.
     """
 
     folder: Path
     stages: tuple[StageStatus, ...]
     absent: dict[str, int]
     disagreement: float = 0.0
+    lost: tuple[LostChunks, ...] | None = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all tasks are done."""
-        return all(stage.done == stage.tasks for stage in self.stages)
+        """Whether all tasks are done, and no chunk of theirs is known to be lost."""
+        return not self.lost and all(stage.done == stage.tasks for stage in self.stages)
 
     @property
     def next_stage(self) -> str | None:
-        """The first stage that is not finished."""
-        return next((s.name for s in self.stages if s.done < s.tasks), None)
+        """The first stage that is not finished, or that has to write a lost chunk again."""
+        again = {stage for one in self.lost or () for stage, _ in one.tasks}
+        return next((s.name for s in self.stages if s.done < s.tasks or s.name in again), None)
+
+    def absent_files(self) -> dict[str, list[str]]:
+        """Return the files of some absent chunks of each input on disk.
+
+        Returns
+        -------
+        dict of str to list of str
+            Up to three paths by the name of the input; none where they are not known, as at a URL.
+        """
+        job = Job(self.folder, read_plan(self.folder))
+        return {name: absent_files(job, name) for name in self.absent}
 
 
-def status(folder: str | os.PathLike[str]) -> Status:
+def status(folder: str | os.PathLike[str], *, check: bool | None = None) -> Status:
     """Read how far a run is; it may be running, on this machine or on others.
 
     Parameters
     ----------
     folder : path
         A results folder.
+    check : bool, optional
+        Whether to count chunks of results that are lost; by default if these have 100,000 or fewer.
 
     Returns
     -------
@@ -96,10 +129,12 @@ def status(folder: str | os.PathLike[str]) -> Status:
     stages = []
     absent: dict[str, int] = {}
     faces = differ = 0
+    finished: set[Task] = set()
     logs = [path.name for path in (place / "failures").glob("*.log")]
     for stage in stages_of(job.plan):
         marked = [read_marker(job, stage.name, index) for index in range(stage.tasks)]
         notes = [one for one in marked if one is not None]
+        finished |= {(stage.name, k) for k, one in enumerate(marked) if one is not None}
         here: dict[str, int] = {}
         for note in notes:
             for name, number in note.get("absent", {}).items():
@@ -116,7 +151,10 @@ def status(folder: str | os.PathLike[str]) -> Status:
                 sum(float(note.get("seconds", 0.0)) for note in notes),
             )
         )
-    return Status(place, tuple(stages), absent, differ / max(faces, 1))
+    lost = None
+    if check or (check is None and number_of_chunks(job.plan) <= FEW):
+        lost = lost_chunks(job, finished.__contains__)
+    return Status(place, tuple(stages), absent, differ / max(faces, 1), lost)
 
 
 @dataclass(frozen=True, eq=False)

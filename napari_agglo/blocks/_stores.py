@@ -239,10 +239,11 @@ def absent_chunks(array: Any, slices: Slices) -> int:
     An absent chunk reads as the fill value, but blocks write all of theirs: it is lost. An empty
     file is what a machine that went down may leave of a chunk.
     """
-    return sum(not _has_bytes(path) for path in chunk_files(array, slices))
+    return sum(not has_bytes(path) for path in chunk_files(array, slices))
 
 
-def _has_bytes(path: Path) -> bool:
+def has_bytes(path: Path) -> bool:
+    """Return whether a file is there and not empty."""
     try:
         return path.stat().st_size > 0
     except (FileNotFoundError, NotADirectoryError):

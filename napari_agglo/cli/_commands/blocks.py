@@ -149,7 +149,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
-    pass
+    text = "look for every chunk of the results (default: if they have 100,000 or fewer)"
+    parser.add_argument("--check", action="store_true", default=None, help=text)
 
 
 def _add_session(parser: argparse.ArgumentParser) -> None:
@@ -456,7 +457,8 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
     """Print how far a run is, from the files in its folder."""
     from napari_agglo import blocks
 
-    state = blocks.status(Path(arguments.folder))
+    state = blocks.status(Path(arguments.folder), check=arguments.check)
+    names = state.absent_files()
     rows = [
         [one.name, f"{one.done}/{one.tasks}", one.failed or "", f"{one.seconds:.1f}"]
         for one in state.stages
@@ -466,6 +468,8 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
         "complete": state.is_complete,
         "next": state.next_stage,
         "absent": state.absent,
+        "absent_files": names,
+        "lost": None if state.lost is None else {one.store: one.chunks for one in state.lost},
         "disagreement": state.disagreement,
         "stages": [
             {"name": s.name, "done": s.done, "tasks": s.tasks, "failed": s.failed,
@@ -473,9 +477,22 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
             for s in state.stages
         ],
     }  # fmt: skip
-    console.result(table(["stage", "done", "failed", "seconds"], rows), data, asked_for=True)
+    left = "complete" if state.is_complete else f"next: {state.next_stage}"
+    text = f"{table(['stage', 'done', 'failed', 'seconds'], rows)}\n{left}"
+    console.result(text, data, asked_for=True)
     for name, number in state.absent.items():
-        console.note(f"{count(number, 'chunk')} of {name} not in the store, read as the fill value")
+        which = f": {', '.join(names[name])}{', ...' * (number > len(names[name]))}"
+        console.note(
+            f"{count(number, 'chunk')} of {name} not in the store, read as the fill value"
+            + (which if names[name] else "")
+        )
+    for one in state.lost or ():
+        console.note(
+            f"warning: {count(one.chunks, 'chunk')} of {one.store} lost, the first {one.first}: "
+            f"napari-agglo blocks run {arguments.folder} writes them again"
+        )
+    if state.lost is None:
+        console.note("chunks of the results were not looked for: add --check")
     _note_disagreement(state.disagreement, console)
     if any(one.failed for one in state.stages):
         logs = Path(arguments.folder) / "failures"

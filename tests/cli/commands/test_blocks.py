@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -27,6 +28,61 @@ def test_absent_chunks_are_named(run, tmp_path):
         assert status == 0
         assert json.loads(out)["absent"] == {"cues['boundary']": 1}
         assert "1 chunk of cues['boundary']" in err
+    names = json.loads(out)["absent_files"]["cues['boundary']"]
+    assert [name.endswith(("b.zarr/c/1/1", "b.zarr\\c/1/1")) for name in names] == [True]
+    assert names[0] in err
+
+
+def test_lost_chunks_of_results_are_named_and_written_again(run, tmp_path):
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:100, :120]
+    zarr.create_array(str(tmp_path / "b.zarr"), data=boundary, chunks=(50, 60))
+    folder = tmp_path / "r"
+    words = ("blocks", "plan", folder, "--cues", tmp_path / "b.zarr", "--block", "50,60",
+             "--chunks", "25,30", "--precomputed")  # fmt: skip
+    assert run(*words)[0] == 0
+    _, out, _ = run("blocks", "status", folder)
+    assert out.splitlines()[-1] == "next: cut"
+    assert run("blocks", "run", folder, "-q")[0] == 0
+    _, out, err = run("blocks", "status", folder)
+    assert (out.splitlines()[-1], err) == ("complete", "")
+    result = blocks.open(folder)
+    before = result.labels[0][...]
+    (scale,) = [path for path in (folder / "labels.precomputed").iterdir() if path.is_dir()][:1]
+    lost = {
+        "labels.ome.zarr": folder / "labels.ome.zarr" / "0" / "c" / "3" / "0",
+        "superpixels.ome.zarr": folder / "superpixels.ome.zarr" / "0" / "c" / "0" / "1",
+        "labels.precomputed": sorted(scale.iterdir())[0],
+    }
+    for store, path in lost.items():
+        content = path.read_bytes()
+        path.unlink()
+        _, out, err = run("blocks", "status", folder, "--json")
+        told = json.loads(out)
+        assert (told["complete"], told["lost"]) == (False, {store: 1})
+        assert str(path.relative_to(folder)) in err
+        path.write_bytes(b"")
+        assert not blocks.status(folder).is_complete, "an empty file is lost too"
+        assert blocks.status(folder, check=False).is_complete, "not looked for"
+        assert run("blocks", "run", folder, "-q")[0] == 0
+        assert path.read_bytes() == content
+        assert json.loads(run("blocks", "status", folder, "--check", "--json")[1])["lost"] == {}
+    np.testing.assert_array_equal(blocks.open(folder).labels[0][...], before)
+
+
+def test_a_store_that_is_lost_as_a_whole_is_made_again(run, tmp_path):
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:100, :120]
+    zarr.create_array(str(tmp_path / "b.zarr"), data=boundary, chunks=(50, 60))
+    plan = blocks.plan(tmp_path / "r", str(tmp_path / "b.zarr"), block=50, precomputed=True)
+    assert plan.precomputed
+    blocks.run(tmp_path / "r")
+    before = blocks.open(tmp_path / "r").labels[0][...]
+    for store in ("labels.ome.zarr", "labels.precomputed"):
+        shutil.rmtree(tmp_path / "r" / store)
+        state = blocks.status(tmp_path / "r")
+        assert [one.store for one in state.lost] == [store]
+        assert blocks.run(tmp_path / "r").is_complete
+        assert blocks.status(tmp_path / "r").lost == ()
+    np.testing.assert_array_equal(blocks.open(tmp_path / "r").labels[0][...], before)
 
 
 def test_the_story_of_a_run(run, refused, tmp_path):

@@ -26,7 +26,7 @@ from napari_agglo.volumes._on_disk import OnDisk
 from napari_agglo.volumes._precomputed import CHUNK, MARK
 from napari_agglo.volumes._store_location import Place
 
-FEW = 100_000  # chunks of results that are looked for in about a second
+FEW = 100_000  # chunks of results that are looked for in about a second of CPU time on a disk
 
 
 @dataclass(frozen=True)

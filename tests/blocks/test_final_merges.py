@@ -17,7 +17,7 @@ import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.blocks import _budget
 from napari_agglo.blocks._final_merges import FinalMerges, in_order_of_heights
-from napari_agglo.errors import SetOption
+from napari_agglo.errors import DataWarning, SetOption
 from napari_agglo.policy import policies
 
 
@@ -101,7 +101,8 @@ def test_a_session_of_a_hierarchical_run_is_that_of_the_whole(tmp_path, monkeypa
     made = [path.stat().st_mtime_ns for path in files]
     assert blocks.open(tmp_path / "result").graph.n_boundaries == graph.n_boundaries
     assert made == [path.stat().st_mtime_ns for path in files]
-    result = tree_of_blocks(tmp_path, labels, 255 - boundary, **options)
+    with pytest.warns(DataWarning, match="lower where regions touch"):
+        result = tree_of_blocks(tmp_path, labels, 255 - boundary, **options)
     assert not np.array_equal(result.graph.boundaries, graph.boundaries)
     shutil.rmtree(tmp_path / "result" / "tables")
     (tmp_path / "result" / "done" / "whole" / "000000.json").unlink()

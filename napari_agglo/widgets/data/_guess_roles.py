@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from napari.layers import Labels
 
 from napari_agglo.widgets._napari import role_of
-from napari_agglo.widgets.data._layers import dtype_of, is_rgb, shape_of
+from napari_agglo.widgets.data._layers import data_of, dtype_of, is_rgb, shape_of
 
 BOUNDARY = "boundary"  # the name of the cue of superpixels and the mean policy
 _START, _END = r"(?:^|[^a-z])", r"(?:[^a-z]|$)"
@@ -21,7 +22,11 @@ _NAMES = {  # of layers, by role
     "affinities": _AFFINITIES,
     "inside": r"interior|inside|foreground|cell.?prob",  # high in objects
     "border": rf"boundar|membrane|{_START}edges?{_END}",
+    "map": rf"{_START}maps?{_END}|predict",  # no picture, if there is another
 }
+_GRID = 64  # pixels along an axis that are enough to know a map
+_NEARLY = 0.05  # of the range of values, from 0
+_MOSTLY = 0.4  # of the pixels are background in a map
 
 
 def has_role(layer: Any, role: str) -> bool:
@@ -96,10 +101,11 @@ def may_be_labels(layer: Any, role: str) -> bool:
     return numbers and named and not isinstance(layer, Labels)
 
 
-def guess_image(images: Sequence[Any]) -> Any:
+def guess_image(images: Sequence[Any], cues: Sequence[Any] = ()) -> Any:
     """Return the latest image with the role of the picture, or else the latest that is no cue.
 
-    An image that may be labels is the picture only if there is nothing else.
+    An image that may be labels, that is like a map, or that is in use as a cue beside another of
+    its shape, is the picture only if there is nothing else.
     """
     marked = [layer for layer in images if role_of(layer)[0] == "image"]
     plain = [layer for layer in images if not has_role(layer, "cue")]
@@ -109,7 +115,35 @@ def guess_image(images: Sequence[Any]) -> Any:
         if not any(may_be_labels(layer, role) for role in ("gold", "superpixels"))
     ]
     candidates = marked or pictures or (plain if len(plain) == len(images) else [])
+    free = [layer for layer in candidates if not any(layer is cue for cue in cues)]
+    shapes = {shape_of(layer) for layer in free}
+    candidates = [one for one in candidates if one in free or shape_of(one) not in shapes]
+    if len(candidates) > 1 and not marked:
+        candidates = [one for one in candidates if not _is_like_map(one)] or candidates
     return candidates[-1] if candidates else None
+
+
+def _is_like_map(layer: Any) -> bool:
+    """Return whether a layer is a map by its name, or has nearly 0 in most pixels and 1 in some.
+
+    1 is 255 for bytes. Some pixels of the middle plane are read, of arrays in memory alone.
+    """
+    if is_rgb(layer) or role_of(layer)[0]:
+        return False
+    if _is_named(layer, "map"):
+        return True
+    data = data_of(layer)
+    if not isinstance(data, np.ndarray) or data.dtype.kind not in "iuf" or data.ndim < 2:
+        return False
+    plane = data[tuple(n // 2 for n in data.shape[:-2])]
+    steps = tuple(slice(None, None, max(1, n // _GRID)) for n in plane.shape)
+    values = plane[steps].astype(np.float64)
+    if not values.size or not np.isfinite(values).all():
+        return False
+    top = np.iinfo(data.dtype).max if data.dtype == np.uint8 else 1.0
+    if values.min() < 0 or not 0.5 * top < values.max() <= top:
+        return False
+    return bool((values <= _NEARLY * top).mean() >= _MOSTLY)
 
 
 def latest(layers: Sequence[Any], shape: tuple[int, ...] | None) -> Any:

@@ -16,6 +16,7 @@ from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.superpixels import oversegment
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._forms import defaults
+from napari_agglo.widgets._napari import is_of_sample
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
@@ -99,10 +100,16 @@ class Selection:
         if what == "gold":
             self.people, self.person = None, 0
         if what == "image":  # guess the cues and gold of this one
+            ticked = [row for row in self.rows if row.used]
+            by_hand = [row for row in ticked if row.chosen and _fits(row, layer)]
             for row in self.rows:
                 row.chosen = False
             self._by_hand -= {"gold", "superpixels"}
             self._guess(anew=True)
+            if by_hand and all(row in ticked for row in self.rows if row.used):
+                for row in by_hand:  # no cue of another volume was found
+                    row.used = row.chosen = True
+                self._name_boundary()
         self._update()
 
     def set_cue(
@@ -117,6 +124,8 @@ class Selection:
         """Change whether a cue is used, its name, its range, or its offsets."""
         if used is not None and used != row.used:
             row.used, row.chosen = used, True
+            if used and row.layer is self.image and "image" not in self._by_hand:
+                self._guess_image([one for one in self.images() if shape_of(one) == row.shape])
         if name is not None and name != row.name:
             row.name, row.named, row.guessed = name, True, False
             for other in self.rows:
@@ -128,6 +137,10 @@ class Selection:
             row.offsets_text = offsets_text
         self._name_boundary()
         self._update()
+
+    def _guess_image(self, images: Sequence[Any]) -> None:
+        """Guess the image among some layers: not one that is ticked as a cue, if another fits."""
+        self.image = guess_image(images, [r.layer for r in self.rows if r.used and r.chosen])
 
     def use_as_boundary(self, layer: Any) -> None:
         """Use a layer as the boundary cue, instead of the former one."""
@@ -275,7 +288,7 @@ class Selection:
     def _guess(self, anew: bool) -> None:
         """Guess the roles that the user has not chosen."""
         if "image" not in self._by_hand and (anew or self.image is None):
-            self.image = guess_image(self.images())
+            self._guess_image(self.images())
         shape = None if self.image is None else shape_of(self.image)
         labels = [layer for layer in self.layers() if isinstance(layer, Labels)]
         for what in ("gold", "superpixels"):
@@ -389,3 +402,10 @@ class Selection:
             self._key, self.problem = key, problem
             self.project.set_dataset(dataset, text)
         self.changed.emit()
+
+
+def _fits(row: CueRow, image: Any) -> bool:
+    """Return whether a cue may be of an image: of its shape, and both of a sample or neither."""
+    if image is None or image is row.layer:
+        return True
+    return row.shape == shape_of(image) and is_of_sample(row.layer) == is_of_sample(image)

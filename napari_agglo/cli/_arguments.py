@@ -508,7 +508,8 @@ def check_policy(policy: str) -> str:
     meant = did_you_mean(policy, policies)
     raise InvalidInput(
         f"--policy must be a file POLICY.npz, {names}, not {policy!r}{meant}", argument="policy",
-        remedy="give a Python function as MODULE:FUNCTION",
+        remedy="give a function, or an object that is a policy, as MODULE:NAME, or install a "
+        f"package with such an entry point in {policies.group} (`napari-agglo plugins` lists them)",
     )  # fmt: skip
 
 

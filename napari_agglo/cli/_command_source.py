@@ -349,7 +349,10 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--superpixels`` and ``--policy`` to a command that takes a session and no images."""
     text = "needed only if the session no longer finds them"
     add_value(parser, "--superpixels", "FILE", text)
-    text = "needed only if the policy of the session is a Python function: a file must not run code"
+    text = (
+        "the Python function that is the policy of the session, which a file does not import; "
+        "without it, the session is read-only"
+    )
     add_value(parser, "--policy", "MODULE:FUNCTION", text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,6 +158,8 @@ def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.fl
     except (TypeError, ValueError):
         numbers = np.full(1, np.nan)
     if numbers.shape != (graph.n_boundaries,) or not np.isfinite(numbers).all():
+        if hasattr(scores, "score"):
+            raise _factory(name, f"returns {type(scores).__name__}, which is a policy, not numbers")
         wrong = np.flatnonzero(~np.isfinite(numbers)) if numbers.ndim == 1 else numbers
         got = f"an array of shape {numbers.shape}"
         if not isinstance(scores, np.ndarray) and numbers.shape != (graph.n_boundaries,):
@@ -170,6 +173,30 @@ def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.fl
             remedy="fix its function",
         )
     return numbers
+
+
+def _factory(name: str, problem: str) -> InvalidInput:
+    """Return the error of a function that makes a policy, and is none."""
+    return InvalidInput(
+        f"`policy` must be a policy, or a function from a graph to numbers, and {name!r} {problem}",
+        argument="policy",
+        remedy="call the function, and pass its result: by name, that is an object of its module, "
+        "MODULE:NAME",
+    )
+
+
+def _refuse_factory(function: Callable[..., Any], name: str) -> None:
+    """Refuse a function that cannot be called with a graph."""
+    try:
+        parameters = signature(function)
+    except (TypeError, ValueError):  # of C, which may not tell
+        return
+    try:
+        parameters.bind(None)
+    except TypeError:
+        raise _factory(
+            name, f"cannot be called with a graph alone: {name.partition(':')[2]}{parameters}"
+        ) from None
 
 
 def import_policy(name: str) -> Any:
@@ -243,12 +270,15 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
             remedy="write the missing members of a policy, or pass a function",
         )
     if callable(policy):
-        return CallablePolicy(policy)
+        made = CallablePolicy(policy)
+        _refuse_factory(policy, made.name)
+        return made
     names = ", ".join(map(repr, policies))
     raise InvalidInput(
         f"`policy` must be {names} or a policy, got {policy!r}{did_you_mean(policy, policies)}",
         argument="policy",
-        remedy="pass one of these names, a function, or the result of train or load_policy",
+        remedy="pass one of these names, a function, or the result of train or load_policy, or "
+        f"install a package with such an entry point in {policies.group}",
     )
 
 

@@ -40,6 +40,10 @@ _ARRAYS = {
 }
 
 
+class FeaturesMissing(InvalidInput):
+    """Features of another package that is not installed, cannot be loaded, or has changed."""
+
+
 def save_policy(policy: Policy, path: str | PathLike[str]) -> Path:
     """Write a learned policy to a file, whole or not at all; `LearnedPolicy.save` does the same.
 
@@ -124,10 +128,12 @@ def encode_model(header: dict[str, Any], model: Model, kind: str = "forest") -> 
 def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
     """Read a policy that `LearnedPolicy.save` wrote.
 
+    Policies of classes with parameters have no such files: docs/extending.md says how to keep them.
+
     Parameters
     ----------
     path : path-like
-        The ``.npz`` file.
+        The ``.npz`` file of a policy that was trained.
 
     Returns
     -------
@@ -148,21 +154,13 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
     >>> bool((read.score(graph) == policy.score(graph)).all())
     True
     """
+    _refuse_json(Path(path))
     with model_file(path, "policy") as archive:
         header = _header(archive)
         arrays = read_arrays(archive, header["model"])
         words = tuple(header.get("words", ()))  # in the files of policies that have some
         base, *blocks = header["preset"].split("+")
-        missing = [name for name in blocks if name not in feature_blocks]
-        if missing:
-            owners = header.get("packages")
-            package = owners.get(missing[0]) if isinstance(owners, dict) else None
-            known = isinstance(package, str) and re.fullmatch(r"[\w.-]+", package)
-            raise InvalidInput(
-                f"its features {', '.join(missing)} are of a package that is not installed",
-                argument=feature_blocks.noun,
-                remedy=Install(str(package)) if known else INSTALL_PACKAGE,
-            )
+        _check_blocks(blocks, header)
         features = FeatureMap(header["preset"], tuple(header["cues"]), header["bins"], words)
         if list(features.names) != header["features"] and base in FORMER:
             former = "+".join([FORMER[base], *blocks])
@@ -173,6 +171,60 @@ def load_policy(path: str | PathLike[str]) -> LearnedPolicy:
         )
         model = _model(header["model"], arrays, features.width)
     return LearnedPolicy(features, model, header["record"])
+
+
+def _check_blocks(blocks: list[str], header: dict[str, Any]) -> None:
+    """Refuse a file whose feature blocks are not there, or have other columns now."""
+    owners = header.get("packages")
+    packages = owners if isinstance(owners, dict) else {}
+    missing = [name for name in blocks if name not in feature_blocks]
+    if missing:
+        package = packages.get(missing[0])
+        known = isinstance(package, str) and re.fullmatch(r"[\w.-]+", package)
+        raise FeaturesMissing(
+            f"its features {', '.join(missing)} are of a package that is not installed",
+            argument=feature_blocks.noun,
+            remedy=Install(str(package)) if known else INSTALL_PACKAGE,
+        )
+    for name in blocks:
+        try:
+            columns = feature_blocks[name].columns
+        except InvalidInput as error:  # the package is installed, and broken
+            raise FeaturesMissing(
+                error.problem, argument=feature_blocks.noun, remedy=error.remedy
+            ) from error
+        start = f"{name}/"
+        before = [
+            one.removeprefix(start)
+            for one in header["features"]
+            if isinstance(one, str) and one.startswith(start)
+        ]
+        if before != list(columns):
+            package = feature_blocks.package_of(name) or packages.get(name)
+            of_package = f" of the package {package}" if package else ""
+            which = f"the version of {package}" if package else "the code"
+            raise FeaturesMissing(
+                f"the feature block {name!r}{of_package} has the columns {', '.join(columns)} now, "
+                f"and had {', '.join(before)} when the policy was trained",
+                argument=feature_blocks.noun,
+                remedy=(f"install {which} of then", "train the policy again"),
+            )
+
+
+def _refuse_json(source: Path) -> None:
+    """Refuse the JSON of a policy with the way to make the policy of it."""
+    try:
+        with source.open("rb") as file:
+            start = file.read(64).lstrip()[:1]
+    except OSError:
+        return  # refused below
+    if start == b"{":
+        raise InvalidInput(
+            f"{source} is JSON; `load_policy` reads the .npz files of trained policies alone",
+            argument="path",
+            remedy="make a policy with parameters by its class, from_json(json.load(file)), or "
+            "name an object of it in a module, as MODULE:NAME",
+        )
 
 
 @contextmanager

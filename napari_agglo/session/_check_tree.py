@@ -73,19 +73,38 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
             argument="tree",
             remedy="leave out `cannot_link` and `locked`, and lock segments in the session",
         )
+    wrong = first_difference(tree, graph, policy)
+    if wrong is not None:
+        raise InvalidInput(
+            f"`tree` must be agglomerate(graph, policy), but merges {wrong.first} with "
+            f"{wrong.second} at {wrong.priority:.6g}, where the score of the policy is "
+            f"{wrong.score:.6g}",
+            argument="tree",
+            remedy="pass the tree of this graph and policy, or leave it out",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class WrongMerge:
+    """A merge of a tree whose priority is not the score of a policy; the larger id is `first`."""
+
+    first: int
+    second: int
+    priority: float
+    score: float
+
+
+def first_difference(tree: MergeTree, graph: RegionGraph, policy: Policy) -> WrongMerge | None:
+    """Return the first of a hundred merges that a policy scores otherwise; None if it has none."""
     sample = _sampled(tree)
     priorities = tree.priorities[sample]
     right = _scored(tree, graph, policy, sample)
     wrong = np.flatnonzero(~(np.abs(priorities - right) <= _TOLERANCE))
-    if len(wrong):
-        k = int(wrong[0])
-        a, b = graph.ids[[tree.winners[sample[k]], tree.losers[sample[k]]]]
-        raise InvalidInput(
-            f"`tree` must be agglomerate(graph, policy), but merges {max(a, b)} with {min(a, b)} "
-            f"at {priorities[k]:.6g}, where the score of the policy is {right[k]:.6g}",
-            argument="tree",
-            remedy="pass the tree of this graph and policy, or leave it out",
-        )
+    if not len(wrong):
+        return None
+    k = int(wrong[0])
+    a, b = graph.ids[[tree.winners[sample[k]], tree.losers[sample[k]]]].tolist()
+    return WrongMerge(max(a, b), min(a, b), float(priorities[k]), float(right[k]))
 
 
 def _sampled(tree: MergeTree) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import division_window
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._actions import Action, Change, Override, Plan, Refused, Step
-from napari_agglo.session._check_tree import check_tree
+from napari_agglo.session._check_tree import first_difference
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
 from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
@@ -201,6 +201,11 @@ class SessionHistory:
     def report(self) -> Report:
         """Damage found when the folder was opened, in words."""
         return self._transactions.store.report
+
+    @property
+    def needed_function(self) -> str | None:
+        """The function ``module:function`` without which the session is open read-only, or None."""
+        return getattr(self._transactions.store.data.policy, "needed_function", None)
 
     @property
     def to_replay(self) -> int:
@@ -384,8 +389,8 @@ class Transactions:
             # No error for the sake of a cache or the threshold: the folder may have been deleted.
             with suppress(InvalidInput, OSError):
                 if not self.store.read_only:
-                    # Without its package a policy cannot replay a cut: the snapshot stands for it.
-                    few = 1 if self.store.is_of_package(self.state.policy) else _SNAPSHOT_FROM
+                    # Without its code a policy cannot replay a cut: the snapshot stands for it.
+                    few = 1 if self.store.needs_code(self.state.policy) else _SNAPSHOT_FROM
                     if self.to_replay >= few:
                         self.checkpoint()
                     entries = len(self.store.journal.records)
@@ -465,8 +470,17 @@ def _read_history(store: Store, seq: int) -> tuple[History, list[Entry]]:
 
 def _compare(store: Store, policy: Policy, progress: ProgressCallback | None) -> None:
     """Refuse a policy by which the stored merges were not made: its code may have changed."""
-    if store.data.tree is not None:
-        check_tree(store.data.tree, store.data.read_graph(progress), policy)
+    tree = store.data.tree
+    if tree is None:
+        return
+    wrong = first_difference(tree, store.data.read_graph(progress), policy)
+    if wrong is not None:
+        raise InvalidInput(
+            f"{store.path} merges {wrong.first} with {wrong.second} at {wrong.priority:.6g}, and "
+            f"`policy` {policy.name} now gives {wrong.score:.6g}: its code has changed",
+            argument="policy",
+            remedy=("restore the code with which the session was made", "make a new session"),
+        )
 
 
 def _last_threshold(store: Store) -> float:

@@ -48,7 +48,7 @@ from napari_agglo.session._start_segments import (
     segment_graph_of,
 )
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
-from napari_agglo.session._store.policies import AbsentPolicy, check_storable
+from napari_agglo.session._store.policies import AbsentPolicy, check_storable, warn_of_unnamed
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 from napari_agglo.volumes import warn_of_places
 
@@ -195,6 +195,7 @@ class Session:
             tree = agglomerate(graph, checked, progress=progress)
         elif isinstance(graph, RegionGraph):  # else it is refused below
             check_tree(tree, graph, checked)
+        warn_of_unnamed(checked)
         store = Store.create(
             path, graph, checked, tree=tree, gold=gold, source=source, sources=sources,
             progress=progress,
@@ -241,8 +242,9 @@ class Session:
         steal_lock : bool
             Take over a lock that was left behind, after `SessionLocked` offered it.
         policy : callable or str, optional
-            The function, or ``"module:function"``, of a session that was created with one: it is
-            not imported only because a file names it. Another policy is refused.
+            The function, or ``"module:function"``, of a session that was created with one, or a
+            policy whose class no entry point names. Without it the session opens read-only,
+            because opening a file imports nothing. Another policy is refused.
         progress : callable, optional
             Called with the progress so far; raise `Cancelled` in it to stop.
 

@@ -187,13 +187,17 @@ def test_of_a_function_that_the_user_names(run, refused, graph, files, monkeypat
         ["export", "own.agglo", "regions", "-o", "r.csv"],
         ["session", "info", "own.agglo"],
     ):
-        message = refused(*command)
-        assert message.remedies == (SetOption("policy", name[1]),)
-        assert " ".join(name) in message
+        assert run(*command)[0] == 0  # read-only
         assert "own_policy" not in sys.modules  # no file makes a function run
         assert run(*command, *name)[0] == 0
         del sys.modules["own_policy"]
-    for wrong in ("own_policy:no", "mean", "math:fsum", "__main__:f", "own_policy:f.<locals>.g"):
+    assert "own_policy:score" in run("session", "info", "own.agglo")[1]
+    assert run("export", "own.agglo", "edits", "-o", "edits.csv")[0] == 0
+    status, _, message = run("session", "apply", "own.agglo", "edits.csv")
+    assert status == 2
+    assert " ".join(name) in message.splitlines()[-1]
+    assert run("session", "apply", "own.agglo", "edits.csv", *name)[0] == 0
+    for wrong in ("own_policy:no", "random", "math:fsum", "__main__:f", "own_policy:f.<locals>.g"):
         message = refused("segment", "own.agglo", "--policy", wrong, "-o", "l.tif")
         assert (message.argument, bool(message.remedies)) == ("policy", True)
 

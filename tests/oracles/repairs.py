@@ -136,6 +136,7 @@ def as_scores(graph, kind, seed):
             sizes = np.sort(g.sizes[g.edges], axis=1)
             return by_sizes(seed, sizes[:, 0], sizes[:, 1], _faces(g))
 
+        scores.__qualname__ = "scores"  # as of a module: a local one is warned of
         return CallablePolicy(scores), scores
     natural = "natural" if graph.layout.ndim == 2 else "angles"  # hulls are of planes
     preset = ("em", natural, "shape", "stack")[seed % 4]

@@ -117,14 +117,19 @@ def test_a_session_proofreads_by_a_function_and_imports_none(graph, tmp_path):
     assert f"{__name__}:mean" in json.dumps(words)
     kept = sys.modules.pop(__name__, None)
     try:
-        with pytest.raises(InvalidInput) as refusal:
-            Session.open(path)
+        with pytest.warns(DataWarning, match="read-only") as told:
+            session = Session.open(path)
         assert __name__ not in sys.modules
     finally:
         if kept is not None:
             sys.modules[__name__] = kept
-    assert refusal.value.argument == "policy"
-    assert refusal.value.remedy.value == f"{__name__}:mean"
+    needed = SetOption("policy", f"{__name__}:mean")
+    assert told[0].message.remedy == needed
+    with session, Session.open(twin) as other:
+        assert session.history.needed_function == needed.value
+        assert np.array_equal(session.labels(), other.labels())
+        with refuses("path", needed, kind=NotSaved):
+            session.undo()
     with Session.open(path, policy=mean) as session, Session.open(twin) as other:
         assert np.array_equal(session.labels(), other.labels())
         session.undo()
@@ -143,10 +148,42 @@ def test_a_function_that_has_changed_is_noticed(graph, tmp_path):
         return mean(part) * factor
 
     factor = 1.0
+    scores.__qualname__ = "scores"  # as of a module
     Session.create(tmp_path / "a.agglo", graph, scores).close()
     factor = 0.5
-    with refuses("tree", "pass the tree of this graph and policy"):
+    with refuses("policy", "restore the code", facts=("scores",)):
         Session.open(tmp_path / "a.agglo", policy=scores)
+
+
+def test_a_function_that_cannot_be_imported_again_is_warned_of(graph, tmp_path):
+    path = tmp_path / "a.agglo"
+    with pytest.warns(DataWarning, match="<lambda>") as told:
+        session = Session.create(path, graph, lambda part: mean(part))
+    assert told[0].message.remedy is not None
+    with session:
+        assert not session.read_only
+        segment = int(session.labels().max())
+        members = session.segments.members(segment)
+        session.cut(segment, [members[:1], members[-1:]], "tree")
+        labels = session.labels()
+    with pytest.warns(DataWarning, match="read-only") as told:
+        session = Session.open(path)
+    with session:  # the snapshot stands for the cut
+        assert np.array_equal(session.labels(), labels)
+        assert session.history.needed_function is None  # none that has a name
+    assert "Session.open(path, policy=...)" in str(told[0].message)
+    with Session.open(path, policy=lambda part: mean(part)) as session:
+        session.undo()
+
+
+def make_policy(power=1.0):
+    return MeanPolicy()
+
+
+def test_a_function_that_makes_a_policy_is_refused(graph):
+    for function in (make_policy, lambda: MeanPolicy()):
+        with refuses("policy", "MODULE:NAME"):
+            agglomerate(graph, function)
 
 
 def test_names_of_policies():

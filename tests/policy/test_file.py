@@ -160,6 +160,12 @@ def test_pickles_are_not_opened(tmp_path):
         load_policy(tmp_path / "none.npz")
 
 
+def test_the_json_of_a_policy_is_refused_as_such(tmp_path):
+    (tmp_path / "p.json").write_text('{"kind": "mean"}')
+    with refuses("path", "from_json", facts=("JSON",)):
+        load_policy(tmp_path / "p.json")
+
+
 def test_another_ending_is_refused(policy, tmp_path):
     with pytest.raises(InvalidInput) as refusal:
         policy.save(tmp_path / "p.pkl")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
 from refusals import refuses
 
-from napari_agglo import InvalidInput, Session, region_graph
+from napari_agglo import Session, load_policy, region_graph, train
+from napari_agglo.cli import main
 from napari_agglo.errors import DataWarning
+from napari_agglo.features import FeatureBlock, feature_blocks
 from napari_agglo.policy import policies
+from napari_agglo.session import NotSaved
 
 
 class Power:
@@ -101,6 +107,81 @@ def test_a_class_that_no_entry_point_names_is_passed_again(graph, tmp_path):
     Session.create(tmp_path / "a.agglo", graph, Power(2.0)).close()
     with Session.open(tmp_path / "a.agglo", policy=Power(2.0)) as session:
         assert not session.read_only
-    with pytest.raises(InvalidInput) as refusal:
+    with refuses("policy", "pass power(power=2.0)", facts=("power=1.0 instead of 2.0",)):
         Session.open(tmp_path / "a.agglo", policy=Power(1.0))
-    assert refusal.value.argument == "policy"
+    with pytest.warns(DataWarning, match="read-only") as told:
+        session = Session.open(tmp_path / "a.agglo")
+    assert "Session.open(path, policy=...)" in str(told[0].message)
+    assert "power(power=2.0): not available" in repr(session.policy)
+    session.close()
+
+
+def test_a_class_of_the_same_version_says_that_its_code_differs(
+    graph, known, tmp_path, monkeypatch
+):
+    kind = known(variant())
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.1")
+    Session.create(tmp_path / "a.agglo", graph, kind(3.0)).close()
+    monkeypatch.setattr(kind, "score", lambda self, graph: 1 - Power.score(self, graph))
+    with pytest.warns(DataWarning, match="read-only") as told:
+        Session.open(tmp_path / "a.agglo").close()
+    words = str(told[0].message)
+    assert "`tree`" not in words
+    assert "install version" not in words
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "0.2")
+    with pytest.warns(DataWarning, match="install version 0.1 of agglo-power"):
+        Session.open(tmp_path / "a.agglo").close()
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Make the entry point of a name fail when it is loaded, as a module with an error does."""
+
+    def break_(registry, name):
+        monkeypatch.delitem(registry._values, name)
+        entry = EntryPoint(name, "no_such_module_of_tests:Power", registry.group)
+        monkeypatch.setattr(registry, "_pending", {name: entry})
+
+    return break_
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_broken_package_leaves_the_session_to_be_read(graph, known, broken, tmp_path, read_only):
+    path = tmp_path / "a.agglo"
+    kind = known(variant())
+    with Session.create(path, graph, kind(3.0)) as session:
+        session.threshold = float(session.history.unedited_tree.thresholds()[10])
+        labels = session.labels()
+    broken(policies, "power")
+    expected = nullcontext() if read_only else pytest.warns(DataWarning, match="no_such_module")
+    with expected, Session.open(path, read_only=read_only) as session:
+        assert np.array_equal(session.labels(), labels)
+        with refuses("path", facts=("no_such_module_of_tests",), kind=NotSaved):
+            session.undo()
+        assert "no_such_module_of_tests" in repr(session.policy)
+    report = Session.recover(path)
+    assert not report.unmended
+    assert "no_such_module_of_tests" in str(report)
+    assert main(["segment", str(path), "-o", str(tmp_path / "l.npy"), "-q"]) == 0
+
+
+def test_a_broken_or_changed_feature_is_named(graph, broken, tmp_path, monkeypatch):
+    path, gold = tmp_path / "a.agglo", (graph.superpixels.image > 12) + 1
+    block = FeatureBlock("sizes", ("ratio",), lambda part: part.contact_area())
+    monkeypatch.setitem(feature_blocks._values, "sizes", block)
+    policy = train(graph, gold, strategy="flat", preset="minimal+sizes")
+    file = policy.save(tmp_path / "p.npz")
+    Session.create(path, graph, policy).close()
+    renamed = FeatureBlock("sizes", ("share",), lambda part: part.contact_area())
+    monkeypatch.setitem(feature_blocks._values, "sizes", renamed)
+    monkeypatch.setattr(feature_blocks, "package_of", lambda name: "agglo-sizes")
+    facts = ("'sizes'", "agglo-sizes", "ratio", "share")
+    with refuses("path", "train the policy again", facts=facts):
+        load_policy(file)
+    with pytest.warns(DataWarning, match="agglo-sizes"):
+        Session.open(path).close()
+    broken(feature_blocks, "sizes")
+    with refuses("path", facts=("no_such_module_of_tests",)):
+        load_policy(file)
+    with pytest.warns(DataWarning, match="no_such_module_of_tests"):
+        Session.open(path).close()

@@ -122,9 +122,13 @@ def run_apply(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _policy_text(policy: Any) -> str:
-    """Return the policy in words: its name where its class says no more than an address."""
+    """Return the policy in words: its parameters where its class says no more than an address."""
     text = repr(policy)
-    return text if " object at 0x" not in text else f"{policy.name} ({type(policy).__module__})"
+    if " object at 0x" not in text:
+        return text
+    words = policy.to_json()
+    own = ", ".join(f"{name}={value!r}" for name, value in words.items() if name != "kind")
+    return f"{policy.name}({own}) of {type(policy).__module__}"
 
 
 def _plain(value: Any) -> str:

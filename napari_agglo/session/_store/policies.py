@@ -14,7 +14,16 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.errors import AggloError, Install, InvalidInput, Remedy, SetOption
+from napari_agglo._data_warnings import warn_caller
+from napari_agglo.errors import (
+    AggloError,
+    DataWarning,
+    Install,
+    InvalidInput,
+    Remedy,
+    SetOption,
+    sentence,
+)
 from napari_agglo.features import feature_blocks
 from napari_agglo.graph import RegionGraph, graph_of_pairs, sample_of_pairs
 from napari_agglo.policy import (
@@ -27,7 +36,7 @@ from napari_agglo.policy import (
     policies,
     policy_features,
 )
-from napari_agglo.policy._file import INSTALL_PACKAGE, encode_policy
+from napari_agglo.policy._file import INSTALL_PACKAGE, FeaturesMissing, encode_policy
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
 from napari_agglo.session._store.store_errors import PackageMissing, SessionDamaged
@@ -129,6 +138,32 @@ def check_storable(policy: Policy, graph: RegionGraph) -> None:
         )
 
 
+def warn_of_unnamed(policy: Policy) -> None:
+    """Warn of a function that no name stands for: only the program that has it can pass it again.
+
+    Examples
+    --------
+    >>> from napari_agglo._data_warnings import keep_warnings
+    >>> with keep_warnings() as told:
+    ...     warn_of_unnamed(CallablePolicy(lambda graph: graph.contact_area()))
+    >>> len(told)
+    1
+    """
+    if isinstance(policy, CallablePolicy) and "<" in policy.name:
+        problem = (
+            f"The session stores the name {policy.name} of its policy, which cannot be imported, "
+            "as it is that of a lambda or of a function inside another: without the function, "
+            "policy=..., the session opens read-only"
+        )
+        remedy = "define the function with def at the top of a module"
+        warn_caller(DataWarning(problem, argument="policy", remedy=remedy))
+
+
+def needs_code(policy: Policy) -> bool:
+    """Return whether code that is not of this package scores by a policy."""
+    return isinstance(policy, CallablePolicy) or not _is_ours(policy) or bool(package_of(policy))
+
+
 def _is_ours(policy: Policy) -> bool:
     ours = type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
     return ours and not isinstance(policy, NamedFunction)
@@ -156,9 +191,9 @@ def _version_of(package: str) -> dict[str, str]:
         return {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AbsentPolicy:
-    """The place of a policy whose package is not installed: it refuses to score.
+    """The place of a policy whose code is not there, or cannot be used: it refuses to score.
 
     Merges that are known need no scores, so that a session can be read as far as they reach.
     """
@@ -167,10 +202,18 @@ class AbsentPolicy:
     problem: str
     remedy: Remedy | str
 
+    def __repr__(self) -> str:
+        return f"{in_words(self)}: not available. {sentence(self.problem, self.remedy)}"
+
     @property
     def name(self) -> str:
         """Name of the policy that is not there."""
-        return str(self.reference["kind"])
+        return function_of(self.reference) or str(self.reference["kind"])
+
+    @property
+    def needed_function(self) -> str | None:
+        """The function ``module:function`` that would be the policy, if it can be imported."""
+        return str(self.remedy.value) if isinstance(self.remedy, SetOption) else None
 
     @property
     def probabilistic(self) -> bool:
@@ -209,21 +252,34 @@ def forget(folder: Path, file: Any) -> None:
 def recall(folder: Path, reference: Any) -> Policy:
     """Return the policy for which `keep` returned this reference.
 
-    No function is imported because a file names it.
+    No function is imported because a file names it. `PackageMissing` is raised for code that is not
+    there, is broken or has changed: the folder is whole.
     """
     kind = reference.get("kind") if isinstance(reference, dict) else None
-    if needs_function(reference):
-        name = reference["function"]
-        raise InvalidInput(
+    if (name := function_of(reference)) is not None:
+        unnamed = "<" in name or name.startswith("__main__:")
+        raise PackageMissing(
             f"The policy of {folder} is the Python function {name}, which is imported only if you "
             "pass it, because a file must not run code",
             argument="policy",
-            remedy=SetOption("policy", name),
+            remedy="pass the function itself, Session.open(path, policy=...)"
+            if unnamed
+            else SetOption("policy", name),
         )
     if isinstance(kind, str) and kind in policies:
         try:
-            return policies[kind].from_json(words_of(reference))
+            made = policies[kind]
+        except InvalidInput as error:  # its package is installed, and broken
+            raise PackageMissing(
+                f"The policy of {folder} cannot be used: {error.problem}",
+                argument="path",
+                remedy=error.remedy or INSTALL_PACKAGE,
+            ) from error
+        try:
+            return made.from_json(words_of(reference))
         except InvalidInput as error:
+            if _PACKAGE in reference:
+                raise changed(folder, reference, error.problem) from error
             raise SessionDamaged(
                 f"{folder} names a policy that cannot be used: {error.problem}",
                 argument="path",
@@ -232,6 +288,13 @@ def recall(folder: Path, reference: Any) -> Policy:
         except Exception as error:  # of the code of another package
             raise changed(folder, reference, f"its from_json raises {error!r}") from error
     if isinstance(kind, str) and kind != LearnedPolicy.name:
+        if _PACKAGE not in reference:  # as of a class that was passed
+            raise PackageMissing(
+                f"The policy of {folder} cannot be used: it is {in_words(reference)}, which no "
+                "installed package names in an entry point",
+                argument="policy",
+                remedy=("pass it, Session.open(path, policy=...)", INSTALL_PACKAGE),
+            )
         raise _missing(folder, reference, f"{kind!r} is of a package that is not installed")
     name = reference.get("file") if kind == LearnedPolicy.name else None
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -259,24 +322,65 @@ def changed(folder: Path, reference: Mapping[str, Any], why: str) -> PackageMiss
     kind, package = reference.get("kind"), reference.get(_PACKAGE)
     where = f" of the package {package}" if isinstance(package, str) else ""
     version = reference.get(_VERSION)
-    older = f"version {version} of {package}" if isinstance(version, str) else "the code"
+    same = isinstance(package, str) and _version_of(package).get(_VERSION) == version
+    older = "restore the code with which it was made"
+    if isinstance(version, str) and same:
+        why += f" (the version of {package}, {version}, is the same, but its code is not)"
+    elif isinstance(version, str):
+        older = f"install version {version} of {package} with which it was made"
     return PackageMissing(
         f"The policy {kind!r}{where} is not that with which {folder} was made: {why}",
         argument="path",
-        remedy=(f"install {older} with which it was made", "make a new session"),
+        remedy=(older, "make a new session"),
     )
 
 
-def how_to_have(reference: Any) -> str:
-    """Return the advice to someone who passes a policy to a session that has another."""
-    known = reference["kind"] == LearnedPolicy.name or reference["kind"] in policies
-    return "leave it out" if known else f"leave it out, and {INSTALL_PACKAGE}"
+def check_passed(folder: Path, policy: Policy, reference: Mapping[str, Any]) -> None:
+    """Refuse a policy that a user passes to a session that was created with another."""
+    words, given = words_of(reference), policy.to_json()
+    with suppress(TypeError, ValueError):
+        given = json.loads(json.dumps(given))  # as a file has it: lists for tuples
+    kind = words["kind"]
+    if kind != LearnedPolicy.name and given == words:
+        return
+    remedy: Remedy | str = "leave it out"
+    if (name := function_of(reference)) is not None:
+        remedy = SetOption("policy", name)
+    elif kind != LearnedPolicy.name and kind not in policies:
+        remedy = f"pass {in_words(reference)}"
+    differing = [key for key in {**words, **given} if given.get(key) != words.get(key)]
+    if kind in (LearnedPolicy.name, CallablePolicy.kind) or given.get("kind") != kind:
+        problem = f"`policy` is {in_words(policy)}, and {folder} was created with "
+        problem += in_words(reference)
+    else:
+        values = [f"{key}={given.get(key)!r} instead of {words.get(key)!r}" for key in differing]
+        problem = f"`policy` {kind!r} is not that of {folder}: it has {', '.join(values)}"
+    raise InvalidInput(problem, argument="policy", remedy=remedy)
 
 
-def needs_function(reference: Any) -> bool:
-    """Return whether the user must pass the policy, because it is a Python function."""
-    kind = reference.get("kind") if isinstance(reference, dict) else None
-    return kind == CallablePolicy.kind and isinstance(reference.get("function"), str)
+def in_words(policy: Policy | Mapping[str, Any]) -> str:
+    """Return a policy, or the reference of one, as its name and parameters.
+
+    Examples
+    --------
+    >>> in_words({"kind": "power", "exponent": 2.0, "package": "powers"})
+    'power(exponent=2.0)'
+    """
+    reference = policy if isinstance(policy, Mapping) else policy.to_json()
+    if (name := function_of(reference)) is not None:
+        return f"the function {name}"
+    kind = str(reference.get("kind"))
+    if kind == LearnedPolicy.name:
+        return "a learned policy"
+    own = [f"{key}={value!r}" for key, value in words_of(reference).items() if key != "kind"]
+    return f"{kind}({', '.join(own)})"
+
+
+def function_of(reference: Any) -> str | None:
+    """Return the Python function that is the policy of a reference, by name; None of others."""
+    kind = reference.get("kind") if isinstance(reference, Mapping) else None
+    name = reference.get("function") if kind == CallablePolicy.kind else None
+    return name if isinstance(name, str) else None
 
 
 def _loaded(path: Path, reference: Mapping[str, Any]) -> LearnedPolicy:
@@ -288,11 +392,13 @@ def _loaded(path: Path, reference: Mapping[str, Any]) -> LearnedPolicy:
     except (OSError, InvalidInput) as error:
         problem = error.problem if isinstance(error, InvalidInput) else str(error)
         remedy = error.remedy if isinstance(error, InvalidInput) else None
-        if isinstance(error, InvalidInput) and (
-            isinstance(remedy, Install) or remedy == INSTALL_PACKAGE
-        ):
-            why = getattr(error.__cause__, "problem", error.problem)  # it names the features
-            raise _missing(path.parent, reference, why) from error
+        if isinstance(error.__cause__, FeaturesMissing):  # it names the features
+            why = error.__cause__.problem
+            if remedy in (None, INSTALL_PACKAGE):
+                raise _missing(path.parent, reference, why) from error
+            raise PackageMissing(
+                f"The policy of {path.parent} cannot be used: {why}", argument="path", remedy=remedy
+            ) from error
         raise SessionDamaged(
             f"The policy of the session cannot be used: {problem}",
             argument="path",

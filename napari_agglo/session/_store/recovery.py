@@ -71,7 +71,7 @@ class _Recovery:
         self._statistics(manifest, labels)
         manifest = self._optional(manifest)
         try:
-            if not policies.needs_function(manifest.policy):
+            if policies.function_of(manifest.policy) is None:
                 policies.recall(self.folder, manifest.policy)
         except PackageMissing as error:
             self.sentences.append(

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import DataWarning, InvalidInput, SetOption
+from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import LearnedPolicy, Policy, as_policy
+from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._store import policies
 from napari_agglo.session._store.arrays import (
     ARRAYS,
@@ -166,15 +166,7 @@ class Data:
 
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy other than that of the session, or one that the session has in a file."""
-        known = self._manifest.policy
-        if known["kind"] == LearnedPolicy.name or policy.to_json() != policies.words_of(known):
-            raise InvalidInput(
-                f"`policy` is {policy.name!r}, and {self._folder} was created with {known}",
-                argument="policy",
-                remedy=SetOption("policy", known.get("function"))
-                if policies.needs_function(known)
-                else policies.how_to_have(known),
-            )
+        policies.check_passed(self._folder, policy, self._manifest.policy)
 
     @cached_property
     def tree(self) -> MergeTree | None:
@@ -442,6 +434,10 @@ class Store:
     def is_of_package(self, policy: Policy) -> bool:
         """Return whether a policy needs another package than this one."""
         return policies.package_of(policy) is not None
+
+    def needs_code(self, policy: Policy) -> bool:
+        """Return whether a policy, or that of the start, is scored by code of others."""
+        return any(map(policies.needs_code, (policy, self.data.policy)))
 
     def forget_policy(self, reference: Mapping[str, Any]) -> None:
         """Remove a policy whose entry could not be written."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import Cancelled, InvalidInput, SetOption
+from napari_agglo.errors import AggloError, Cancelled, InvalidInput
 from napari_agglo.policy import CallablePolicy, is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.volumes import replacing
@@ -50,6 +50,7 @@ def open_session(
     read_only: bool = False,
     steal_lock: bool = False,
     policy: str | None = None,
+    without_function: bool = False,
     make: Callable[[ProgressCallback], object] | None = None,
 ) -> Job | None:
     """Open a session in a viewer, with its layers, its threshold and its view.
@@ -57,7 +58,8 @@ def open_session(
     The folder is read in a job; None if another session is being opened or created. The user is
     asked about a folder that is locked or damaged. Options are those of `Session.open`. A `policy`,
     the function ``module:function`` of a session that merges by one, is imported only with the
-    consent of the user, who is asked by default. `make` makes the folder first, in the same job.
+    consent of the user, who is asked by default; `without_function`, the session is opened
+    read-only instead. `make` makes the folder first, in the same job.
     """
     viewer = real_viewer(viewer)
     project = per_viewer(viewer, Project)
@@ -72,6 +74,8 @@ def open_session(
             folder, read_only=read_only, steal_lock=steal_lock, policy=policy, progress=progress
         )
         try:
+            if policy is None and not without_function:
+                _refuse_without_function(session)
             prepare(session, progress)
             state = read_state(session.path)
             for kind in missing_samples(state, names):
@@ -96,14 +100,19 @@ def open_session(
             _ask_locked(viewer, folder, error)
         elif isinstance(error, SessionDamaged):
             _ask_damaged(viewer, folder, error)
-        elif policy is None and (function := _needed_function(error)):
-            again = partial(open_session, viewer, folder, policy=function)
-            open_again = partial(again, read_only=read_only, steal_lock=steal_lock)
+        elif isinstance(error, _FunctionNeeded):
+            again = partial(
+                open_session, viewer, folder, read_only=read_only, steal_lock=steal_lock
+            )
             ask(
                 f"{folder.name} merges by a function",
-                f"{folder.name} merges by the Python function {function}. To open the session, "
-                "its module is imported and the function is run. Do this only if you trust it.",
-                {"Run the function": open_again},
+                f"{folder.name} merges by the Python function {error.function}. To open the "
+                "session for edits, its module is imported and the function is run. Do this only "
+                "if you trust it. Without the function, the session can be looked at.",
+                {
+                    "Run the function": partial(again, policy=error.function),
+                    "Open read-only": partial(again, without_function=True),
+                },
             )
         else:
             tell_error(error)
@@ -207,13 +216,19 @@ def _give(viewer: Any, session: Session, built: Built) -> None:
         show_warning(str(session.history.report))
 
 
-def _needed_function(error: Exception) -> str:
-    """Return the function needed to open a session; empty if another error occurred."""
-    if isinstance(error, InvalidInput) and error.argument == "policy":
-        remedy = error.remedy
-        if isinstance(remedy, SetOption) and remedy.option == "policy":
-            return str(remedy.value)
-    return ""
+class _FunctionNeeded(AggloError):
+    """A session was opened without the function that it merges by, which the user may allow."""
+
+    def __init__(self, function: str) -> None:
+        super().__init__(f"The session merges by the Python function {function}.")
+        self.function = function
+
+
+def _refuse_without_function(session: Session) -> None:
+    """Refuse a session that is read-only because its function was not passed."""
+    function = session.history.needed_function
+    if function is not None:
+        raise _FunctionNeeded(function)
 
 
 def _ask_locked(viewer: Any, folder: Path, error: SessionLocked) -> None:

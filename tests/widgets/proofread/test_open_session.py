@@ -294,8 +294,14 @@ def test_the_function_of_a_session_runs_only_if_the_person_agrees(
         open_session(hands.viewer, path)
         hands.settle()
         assert "rules_of_a_session" not in sys.modules, "no file has code run by its name"
-        hands.answer("Run the function")
+        hands.answer("Open read-only")
         assert hands.project.session.path == path
+        assert hands.project.session.read_only
+        assert "rules_of_a_session" not in sys.modules
+        open_session(hands.viewer, path)
+        hands.settle()
+        hands.answer("Run the function")
+        assert not hands.project.session.read_only
         sys.modules.pop("rules_of_a_session")
     press(hands.step.bar.close_)
     open_session(hands.viewer, path)

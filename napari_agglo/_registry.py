@@ -21,6 +21,7 @@ from napari_agglo.errors import AggloError, DataWarning, InvalidInput, did_you_m
 
 T = TypeVar("T")
 _PACKAGE = __name__.partition(".")[0]
+_RAISED = "raised by the"
 
 
 @cache
@@ -235,8 +236,24 @@ def named_errors(noun: str, name: str) -> Iterator[None]:
         raise
     except Exception as error:
         if not getattr(error, "__notes__", ()):
-            error.add_note(f"raised by the {noun} {name!r}")
+            error.add_note(f"{_RAISED} {noun} {name!r}")
         raise
+
+
+def raised_by(error: BaseException) -> str | None:
+    """Return the note of `named_errors` on an error; None if the error is not of a plug-in.
+
+    Examples
+    --------
+    >>> try:
+    ...     with named_errors("policy", "mine"):
+    ...         1 / 0
+    ... except ZeroDivisionError as error:
+    ...     print(raised_by(error))
+    raised by the policy 'mine'
+    """
+    notes = getattr(error, "__notes__", ())
+    return next((note for note in notes if note.startswith(_RAISED)), None)
 
 
 def misspelt_groups(known: Iterable[str]) -> list[Plugin]:

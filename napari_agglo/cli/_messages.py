@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from napari_agglo._registry import raised_by
 from napari_agglo.errors import (
     Advice,
     AggloError,
@@ -54,10 +55,10 @@ def describe(error: Exception, files: Names, options: Names) -> tuple[str, int]:
         return f"not enough memory ({error}); try a smaller crop", 2
     if os.environ.get("NAPARI_AGGLO_DEBUG"):
         raise error
-    notes = getattr(error, "__notes__", ())
-    if notes:  # of a function of the user
+    origin = raised_by(error)
+    if origin is not None:  # of a function of the user
         where = "(set NAPARI_AGGLO_DEBUG=1 to see where)"
-        return f"{type(error).__name__} {notes[0]}: {error} {where}", 2
+        return f"{type(error).__name__} {origin}: {error} {where}", 2
     return (
         f"unexpected {type(error).__name__}: {error} "
         "(set NAPARI_AGGLO_DEBUG=1 to see where, and please report it)",

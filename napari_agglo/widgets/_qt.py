@@ -42,6 +42,7 @@ from qtpy.QtWidgets import (
 )
 from superqt import QCollapsible, QElidingLabel
 
+from napari_agglo._registry import raised_by
 from napari_agglo.errors import AggloError, Cancelled, DataWarning
 from napari_agglo.widgets._colours import FOCUS, GREY
 from napari_agglo.widgets._remedies import window_sentence
@@ -94,6 +95,12 @@ def error_text(error: BaseException) -> str:
         return "There is not enough memory. Crop the image, or close other programs."
     if isinstance(error, OSError):
         return f"A file could not be read or written: {error}"
+    origin = raised_by(error)
+    if origin is not None:  # the code of a user, or of another package
+        return (
+            f"{type(error).__name__} {origin}: {error}. Your data and edits are unchanged. Fix it, "
+            "or tell its author the steps that led to it."
+        )
     return (
         f"Unexpected error ({type(error).__name__}: {error}). Your data and edits are "
         "unchanged. Please report it with the steps that led to it."

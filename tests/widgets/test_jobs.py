@@ -6,15 +6,18 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 import qtpy
 from napari.qt.threading import FunctionWorker
 from qtpy.QtWidgets import QApplication
 
+import napari_agglo as agglo
 from napari_agglo import Progress
 from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import WorkClock
 from napari_agglo.errors import Cancelled, DataWarning, InvalidInput, SetOption
+from napari_agglo.partition import build_tree
 from napari_agglo.widgets._jobs import Jobs, RunRow, Worker, when_imported
 from napari_agglo.widgets._project import Project
 
@@ -154,6 +157,24 @@ def test_a_failure_is_told_and_the_next_run_works(jobs, monkeypatch):
     wait(lambda: not jobs.running())
     assert [str(error) for error in told] == ["`x` is wrong; give another."]
     assert results == [7]
+
+
+def test_an_error_of_the_code_of_others_names_it_and_asks_for_no_report(jobs, monkeypatch):
+    told = []
+    monkeypatch.setattr("napari_agglo.widgets._qt.show_error", told.append)
+
+    def boom(graph):
+        raise RuntimeError("my bug")
+
+    boom.__qualname__ = "boom"
+    graph = agglo.region_graph(np.array([[1, 2, 3]]), np.array([[0.0, 0.5, 1.0]]))
+    for work in (lambda _: build_tree(graph, boom), lambda _: 1 / 0):
+        jobs.start("a", "A", work, told.append)
+        wait(lambda: not jobs.running())
+    own, ours = told
+    assert all(words in own for words in ("RuntimeError", f"'{__name__}:boom'", "my bug"))
+    assert "report" not in own
+    assert "report" in ours
 
 
 def test_a_job_that_cancels_itself_has_not_failed(jobs, monkeypatch):

@@ -16,7 +16,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.partition._adaptive_cut import adaptive_cut
 from napari_agglo.partition._multicut import multicut
 from napari_agglo.partition._mutex_watershed import mutex_watershed
-from napari_agglo.policy import Policy, as_policy
+from napari_agglo.policy import Policy, as_policy, check_local
 
 Method = Callable[..., MergeTree]  # of a graph and a policy, with `progress` and options by name
 
@@ -74,6 +74,11 @@ def build_tree(
     MergeTree
         The tree; ``tree.segment(0.5)`` is the partition.
 
+    Warns
+    -----
+    DataWarning
+        If a function or feature of another package is not local.
+
     Examples
     --------
     >>> from napari_agglo.graph import RegionGraph
@@ -86,6 +91,9 @@ def build_tree(
     function = METHODS[method]
     checked = as_policy(policy)
     _check_options(method, function, {"progress": progress, **options})
+    checked.check(graph)
+    if METHODS.package_of(method) is None:  # others agglomerate, which checks it
+        check_local(checked, graph)
     with named_errors("method", method):
         tree = function(graph, checked, progress=progress, **options)
     if not isinstance(tree, MergeTree):

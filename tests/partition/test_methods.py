@@ -12,6 +12,7 @@ from hypothesis import given
 from refusals import refuses
 
 import napari_agglo as agglo
+from napari_agglo.errors import DataWarning
 from napari_agglo.partition import METHODS, build_tree
 
 
@@ -217,6 +218,15 @@ def test_a_method_of_another_package_returns_a_tree(monkeypatch, result):
         build_tree(graph, "mean", "odd")
     with refuses("beta", "leave it out", facts=("'odd'",)):
         build_tree(graph, "mean", "odd", beta=0.5)
+
+
+@pytest.mark.parametrize("method", ["threshold", "adaptive"])
+def test_a_policy_that_is_not_local_is_warned_of(method):
+    def share(graph):
+        return graph.boundary_mean() / (1e-9 + graph.boundary_mean().sum())
+
+    with pytest.warns(DataWarning, match="not local"):
+        build_tree(chain([0.1, 0.7, 0.4]), share, method)
 
 
 def test_the_error_of_a_method_names_it(monkeypatch):

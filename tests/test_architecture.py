@@ -431,6 +431,9 @@ PRIVATE_IMPORTS = {
         session/store/test_sources.py session/store/test_store.py session/store/test_store_damage.py
         session/store/test_store_faults.py session/store/test_store_machine.py
     """,
+    "The registry of exports has no other door: a kind is registered for the time of a test.": """
+        session/exports/test_export_kinds.py
+    """,
     "Arrays and tables of files before they are written: segments, ids and times of any kind.": """
         session/exports/test_exports.py volumes/test_store_location.py
     """,

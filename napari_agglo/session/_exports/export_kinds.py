@@ -11,18 +11,29 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Protocol,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo._registry import Registry, named_errors
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._marks import Marks
 from napari_agglo.session._store import check_path, holding_session
@@ -202,14 +213,15 @@ def write_export(
 ) -> Path:
     """Write one kind of export, completely or not at all; see `Session.export`."""
     exporter = exports[kind]
-    known = [option.name for option in exporter.options]
-    for name in options:
+    known = {option.name: option for option in exporter.options}
+    for name, value in options.items():
         if name not in known:
             raise InvalidInput(
                 f"An export of {kind} has no option {name!r}",
                 argument=name,
                 remedy=f"use {' or '.join(known)}" if known else "leave it out",
             )
+        _check_type(kind, known[name], value)
     shared = {"overwrite": overwrite, "progress": progress}
     wanted = inspect.signature(exporter.write).parameters
     passed = {**options, **{name: shared[name] for name in _SHARED if name in wanted}}
@@ -227,6 +239,34 @@ def write_export(
                     remedy="fix its function: it writes a file or folder at `path`",
                 )
     return Path(path)
+
+
+_Check = Callable[[object], bool]
+_TYPES: dict[Any, tuple[str, _Check]] = {
+    bool: ("True or False", lambda value: isinstance(value, (bool, np.bool_))),
+    int: ("a whole number", is_whole),
+    float: ("a number", lambda value: isinstance(value, Real) and not isinstance(value, bool)),
+    str: ("text", lambda value: isinstance(value, str)),
+    Path: ("a path", lambda value: isinstance(value, (str, os.PathLike))),
+    type(None): ("None", lambda value: value is None),
+}
+
+
+def _check_type(kind: str, option: ExportOption, value: object) -> None:
+    """Refuse a value that is not of the type of an option; other types than plain ones pass."""
+    is_union = get_origin(option.type) in (types.UnionType, Union)
+    choices = get_args(option.type) if is_union else (option.type,)
+    if value is option.default or not all(one in _TYPES for one in choices):
+        return
+    nouns, checks = zip(*(_TYPES[one] for one in choices), strict=True)
+    if not any(check(value) for check in checks):
+        has_default = option.default not in (inspect.Parameter.empty, None)
+        raise InvalidInput(
+            f"The option {option.name!r} of the export kind {kind!r} must be {' or '.join(nouns)}, "
+            f"got {value!r:.40}",
+            argument=option.name,
+            remedy=SetOption(option.name, option.default) if has_default else f"pass {nouns[0]}",
+        )
 
 
 _DATASET = re.compile(r"(?P<path>.+?\.(?:h5|hdf5|zarr)):(?P<key>.*)", re.IGNORECASE | re.DOTALL)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Annotated
 
 import h5py
 import numpy as np
@@ -12,7 +14,8 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import Session
-from napari_agglo.session import export_kinds
+from napari_agglo.session import export_kinds, exporter
+from napari_agglo.session._exports import exports
 
 LABELS = np.array([[1, 1, 2, 2], [3, 3, 4, 4]])
 KINDS = [kind.name for kind in export_kinds()]
@@ -95,6 +98,33 @@ def test_an_invalid_path_is_refused(session, path):
     for opening in (Session.open, Session.recover, lambda p: Session.create(p, session.graph)):
         with refuses("path", "pass a str or a Path"):
             opening(path)
+
+
+@pytest.mark.parametrize(
+    ("option", "good", "bad"),
+    [
+        ("least", [1, np.int64(2)], ["x", 1.5, True, None]),
+        ("share", [1, 0.5, np.float32(2), None], ["x", True]),
+        ("whole", [True, np.bool_(False)], ["x", 1]),
+        ("name", ["x"], [b"x", 1]),
+        ("place", ["x", Path("x")], [1]),
+        ("table", [1, "x", [3]], []),  # of a type that is not checked
+    ],
+)
+def test_options_have_their_types(session, tmp_path, monkeypatch, option, good, bad):
+    @exporter("typed", label="Typed")
+    def write(
+        view, path, *, least: Annotated[int, "Help"] = 1, share: float | None = 1.0,
+        whole: bool = False, name: str = "", place: Path = Path(), table: list[int] = (),
+    ):  # fmt: skip
+        path.write_text("")
+
+    monkeypatch.setitem(exports._values, "typed", write)
+    for value in good:
+        session.export(tmp_path / "x", "typed", overwrite=True, **{option: value})
+    for value in bad:
+        with refuses(option, facts=("'typed'",)):
+            session.export(tmp_path / "x", "typed", overwrite=True, **{option: value})
 
 
 def test_options_are_known_ones(session, tmp_path):

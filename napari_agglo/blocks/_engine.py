@@ -447,7 +447,9 @@ def _by_threads(
         from dask.threaded import get
     except ImportError as error:
         raise InvalidInput(
-            "the block-wise engine needs dask", argument="folder", remedy=Install("dask")
+            "the block-wise engine needs dask",
+            argument="folder",
+            remedy=Install('"napari-agglo[blocks]"'),
         ) from error
     results: list[tuple[int, Result]] = []
 

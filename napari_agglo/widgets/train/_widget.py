@@ -414,6 +414,13 @@ class TrainWidget(StepWidget):
             return f"Done. Next: step 3, Hierarchy{anew}."
         if status is Status.STALE and self.project.is_painted(self.project.trained):
             return "The gold labels have changed since the policy was trained. Train again."
+        chosen = project.policy
+        own = chosen.name != MeanPolicy.name and policy_record(chosen) is None
+        if own and status in (Status.READY, Status.EMPTY):
+            return (
+                f"Optional. Step 3 merges by the policy {chosen.name}, which is chosen below; one "
+                "that is trained here replaces it."
+            )
         return super().hint_for(status)
 
     def update_state(self, status: Status) -> None:

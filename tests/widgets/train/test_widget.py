@@ -253,8 +253,11 @@ def test_a_policy_of_the_registry_is_chosen_by_name(taught, project):
     assert taught.files.named.currentText() == "random"
     assert not taught.files.save.isEnabled()
     assert status(TrainWidget, project) == "ready", "nothing was trained"
+    assert "random" in taught.hint.text()
+    assert "mean" not in taught.hint.text()
     taught.files.mean.click()
     assert taught.files.named.currentText() == "mean"
+    assert "mean" in taught.hint.text()
 
     # All controls have a tooltip.
     from qtpy.QtWidgets import QAbstractSpinBox, QComboBox, QPushButton

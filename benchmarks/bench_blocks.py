@@ -383,7 +383,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=float, default=4e9)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--processes", type=int, default=2, help="of the part `client`")
-    parser.add_argument("--cues", type=int, default=1)
+    parser.add_argument("--cues", type=int, help="default: all four to make a volume, else one")
     parser.add_argument("--block")
     parser.add_argument("--side", type=int, default=256, help="of the block of the part `bytes`")
     parser.add_argument("--statistics", choices=("all", "mean"), default="mean")
@@ -425,10 +425,11 @@ def work(options: argparse.Namespace) -> Any:
     from benchmarks import blocks_cost, blocks_exactness
 
     folder, name, memory = options.folder, options.name, int(options.memory)
+    cues = options.cues or (len(CUES) if options.part == "make" else 1)
     shape = tuple(int(n) for n in options.shape.split(","))
     if options.part == "make":
         with measured() as out:
-            make(folder, shape, options.cues)
+            make(folder, shape, cues)
         return out
     if options.part == "memory":
         return blocks_cost.in_memory(folder, shape, 0.5)
@@ -437,7 +438,7 @@ def work(options: argparse.Namespace) -> Any:
     if options.part == "bytes":
         return blocks_cost.bytes_of_a_voxel(folder, options.side)
     if options.part == "plan":
-        return blocks_cost.planned_for(folder, options.cues, memory, options.statistics)
+        return blocks_cost.planned_for(folder, cues, memory, options.statistics)
     if options.part == "halo":
         return blocks_exactness.by_halo(folder)
     if options.part == "hierarchical":
@@ -479,7 +480,7 @@ def work(options: argparse.Namespace) -> Any:
     if options.block:
         more["block"] = tuple(int(n) for n in options.block.split(","))
     run = at_once if options.once else end_to_end
-    return run(folder, output, memory, options.cues, options.workers, **more)
+    return run(folder, output, memory, cues, options.workers, **more)
 
 
 def command_of(words: list[str], folder: Path) -> str:

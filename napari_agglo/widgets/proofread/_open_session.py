@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
-from napari_agglo.errors import AggloError, Cancelled, InvalidInput
+from napari_agglo.errors import AggloError, Cancelled, InvalidInput, SetOption
 from napari_agglo.policy import CallablePolicy, is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
+from napari_agglo.session._store import PackageMissing
 from napari_agglo.volumes import replacing
 from napari_agglo.widgets._background_compile import start_warm_up
 from napari_agglo.widgets._dataset import Dataset
@@ -96,24 +97,25 @@ def open_session(
             raise
 
     def failed(error: Exception) -> None:
+        function = _needed_function(error)
         if isinstance(error, SessionLocked):
             _ask_locked(viewer, folder, error)
-        elif isinstance(error, SessionDamaged):
-            _ask_damaged(viewer, folder, error)
-        elif isinstance(error, _FunctionNeeded):
+        elif function and policy is None and not without_function:
             again = partial(
                 open_session, viewer, folder, read_only=read_only, steal_lock=steal_lock
             )
             ask(
                 f"{folder.name} merges by a function",
-                f"{folder.name} merges by the Python function {error.function}. To open the "
-                "session for edits, its module is imported and the function is run. Do this only "
-                "if you trust it. Without the function, the session can be looked at.",
+                f"{folder.name} merges by the Python function {function}. To open the session for "
+                "edits, its module is imported and the function is run. Do this only if you trust "
+                "it.",
                 {
-                    "Run the function": partial(again, policy=error.function),
+                    "Run the function": partial(again, policy=function),
                     "Open read-only": partial(again, without_function=True),
                 },
             )
+        elif isinstance(error, SessionDamaged) and not isinstance(error, PackageMissing):
+            _ask_damaged(viewer, folder, error)
         else:
             tell_error(error)
 
@@ -222,6 +224,17 @@ class _FunctionNeeded(AggloError):
     def __init__(self, function: str) -> None:
         super().__init__(f"The session merges by the Python function {function}.")
         self.function = function
+
+
+def _needed_function(error: Exception) -> str:
+    """Return the function that a session was opened without; empty if another error occurred.
+
+    A session that was not closed after a cut cannot be read without its function.
+    """
+    if isinstance(error, _FunctionNeeded):
+        return error.function
+    remedy = error.remedy if isinstance(error, PackageMissing) else None
+    return str(remedy.value) if isinstance(remedy, SetOption) else ""
 
 
 def _refuse_without_function(session: Session) -> None:

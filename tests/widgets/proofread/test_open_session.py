@@ -27,7 +27,7 @@ from windows import (
 )
 
 import napari_agglo as agglo
-from napari_agglo.session import NotSaved
+from napari_agglo.session import NotSaved, SessionDamaged
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets.proofread import (
     ProofreadWidget,
@@ -308,6 +308,29 @@ def test_the_function_of_a_session_runs_only_if_the_person_agrees(
     hands.settle()
     hands.answer("Run the function")
     assert any("PYTHONPATH" in told for told in notices)
+
+
+@pytest.mark.slow
+def test_a_killed_session_of_a_function_asks_for_it_and_offers_no_repair(
+    hands, tmp_path, monkeypatch
+):
+    source = "def by_area(graph):\n    return 1 / graph.contact_area()\n"
+    (tmp_path / "rules_of_a_killed.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    graph, path = hands.project.built.regions.graph, tmp_path / "killed.agglo"
+    with agglo.Session.create(tmp_path / "a.agglo", graph, "rules_of_a_killed:by_area") as session:
+        session.threshold = float(session.history.unedited_tree.heights[-1])
+        ids, sizes = np.unique(session.lut()[1:], return_counts=True)
+        members = session.segments.members(int(ids[sizes.argmax()]))
+        session.cut(int(ids[sizes.argmax()]), [members[:1], members[-1:]], "seeded")
+        shutil.copytree(session.path, path, ignore=shutil.ignore_patterns("*lock*"))
+    with pytest.raises(SessionDamaged, match="cut"):  # which needs the function
+        agglo.Session.open(path, read_only=True)
+    open_session(hands.viewer, path)
+    hands.settle()
+    hands.answer("Run the function")
+    assert hands.project.session.path == path
+    assert not hands.project.session.read_only
 
 
 @pytest.mark.slow

@@ -253,11 +253,17 @@ class Transactions:
             if policy is not None:
                 checked = as_policy(policy)
                 store.data.check_policy(checked)
-                _compare(store, checked, progress)
+                if why := _difference(store, checked, progress):
+                    raise InvalidInput(
+                        f"`policy` {checked.name} is not that with which {store.path} was made: "
+                        f"{why}, so that its code has changed",
+                        argument="policy",
+                        remedy=("restore the code of then", "make a new session"),
+                    )
                 store.data.use_policy(checked)
             store.do_without_missing()
             if policy is None:
-                store.do_without_changed(lambda own: _compare(store, own, progress))
+                store.do_without_changed(lambda own: _difference(store, own, progress))
             state, history, snapshot = _replayed(store, progress)
         except BaseException:
             store.close()
@@ -468,19 +474,18 @@ def _read_history(store: Store, seq: int) -> tuple[History, list[Entry]]:
     return history, then
 
 
-def _compare(store: Store, policy: Policy, progress: ProgressCallback | None) -> None:
-    """Refuse a policy by which the stored merges were not made: its code may have changed."""
+def _difference(store: Store, policy: Policy, progress: ProgressCallback | None) -> str:
+    """Return in words a stored merge that a policy scores otherwise; no text if all are alike."""
     tree = store.data.tree
     if tree is None:
-        return
+        return ""
     wrong = first_difference(tree, store.data.read_graph(progress), policy)
-    if wrong is not None:
-        raise InvalidInput(
-            f"{store.path} merges {wrong.first} with {wrong.second} at {wrong.priority:.6g}, and "
-            f"`policy` {policy.name} now gives {wrong.score:.6g}: its code has changed",
-            argument="policy",
-            remedy=("restore the code with which the session was made", "make a new session"),
-        )
+    if wrong is None:
+        return ""
+    return (
+        f"it gives {wrong.score:.6g} to the merge of {wrong.first} with {wrong.second}, which the "
+        f"session has at {wrong.priority:.6g}"
+    )
 
 
 def _last_threshold(store: Store) -> float:

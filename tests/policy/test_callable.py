@@ -151,7 +151,7 @@ def test_a_function_that_has_changed_is_noticed(graph, tmp_path):
     scores.__qualname__ = "scores"  # as of a module
     Session.create(tmp_path / "a.agglo", graph, scores).close()
     factor = 0.5
-    with refuses("policy", "restore the code", facts=("scores",)):
+    with refuses("policy", "restore the code", facts=("scores", "merge of")):
         Session.open(tmp_path / "a.agglo", policy=scores)
 
 

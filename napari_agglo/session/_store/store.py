@@ -397,19 +397,20 @@ class Store:
         except PackageMissing as error:
             self.data.use_policy(self._refuse_changes(self.manifest.policy, error))
 
-    def do_without_changed(self, check: Callable[[Policy], None]) -> None:
+    def do_without_changed(self, difference: Callable[[Policy], str]) -> None:
         """Refuse changes if the code of a policy of another package has changed.
 
-        `check` compares the policy with merges of the session, and raises `InvalidInput`.
+        `difference` compares the policy with merges of the session, and returns what differs.
         """
         policy = self.data.policy
         if not self.is_of_package(policy):
             return
         try:
-            check(policy)
+            why = difference(policy)
         except Exception as error:  # its code may raise anything
-            reference = self.manifest.policy
             why = error.problem if isinstance(error, InvalidInput) else repr(error)
+        if why:
+            reference = self.manifest.policy
             changed = policies.changed(self.path, reference, why)
             self.data.use_policy(self._refuse_changes(reference, changed))
 

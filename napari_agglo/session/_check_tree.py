@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from napari_agglo._registry import named_errors
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph, part_of
@@ -136,5 +137,6 @@ def _scored(
     for k, merge in enumerate(sample.tolist()):
         pair = pair_graph(graph, *(tree.members(node) for node in tree.children[merge].tolist()))
         if pair is not None:
-            out[k] = policy.score(pair if policy_features(policy) else part_of(pair))[0]
+            with named_errors("policy", policy.name):
+                out[k] = policy.score(pair if policy_features(policy) else part_of(pair))[0]
     return out

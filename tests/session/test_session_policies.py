@@ -109,6 +109,10 @@ def test_a_class_that_no_entry_point_names_is_passed_again(graph, tmp_path):
         assert not session.read_only
     with refuses("policy", "pass power(power=2.0)", facts=("power=1.0 instead of 2.0",)):
         Session.open(tmp_path / "a.agglo", policy=Power(1.0))
+    failing = variant(score=lambda self, graph: 1 / 0)(2.0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        Session.open(tmp_path / "a.agglo", policy=failing)
+    assert raised.value.__notes__ == ["raised by the policy 'power'"]
     with pytest.warns(DataWarning, match="read-only") as told:
         session = Session.open(tmp_path / "a.agglo")
     assert "Session.open(path, policy=...)" in str(told[0].message)

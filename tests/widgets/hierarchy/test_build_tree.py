@@ -9,6 +9,8 @@ from refusals import refuses
 from windows import give_policy, project_of, settle, show
 
 import napari_agglo as agglo
+from napari_agglo.errors import DataWarning
+from napari_agglo.policy import as_policy
 from napari_agglo.widgets import HierarchyWidget, TrainWidget
 from napari_agglo.widgets.hierarchy._build_tree import Plan, build, cue_mismatch
 
@@ -86,3 +88,14 @@ def test_the_mean_is_offered_for_a_policy_of_other_cues_which_is_kept(layers_onl
     assert project.policy is policy
     assert not former.isVisibleTo(training)
     assert training.files.save.isEnabled()
+
+
+def test_a_policy_that_is_not_local_is_warned_of(dataset):
+    """The job of the step keeps the warning, and shows it."""
+
+    def share(graph):
+        return graph.contact_area() / graph.contact_area().max()
+
+    plan = Plan(dataset, None, as_policy(share), None, 0)
+    with pytest.warns(DataWarning, match="not local"):
+        build(plan, lambda progress: None)

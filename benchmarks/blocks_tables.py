@@ -233,9 +233,10 @@ def bytes_table(numbers: dict[str, Any]) -> str:
     if found is None:
         return ""
     rows = [
-        [one["work"], one["unit"], f"{one['bytes']:,.1f}", f"{one['planned']:,}"]
+        [one["work"], one["unit"], f"{one['bytes']:,.{0 if one['bytes'] >= 1e4 else 1}f}",
+         f"{one['planned']:,}"]
         for one in found["rows"]
-    ]
+    ]  # fmt: skip
     text = (
         "**Memory of the parts of a run** (measured: the rise of resident memory while they go "
         "on, beside the voxels that they read), and what plans reckon with:\n\n"

@@ -381,7 +381,9 @@ class _client:
             from napari_agglo.errors import Install
 
             raise InvalidInput(
-                "--client needs dask.distributed", argument="client", remedy=Install("distributed")
+                "--client needs dask.distributed",
+                argument="client",
+                remedy=Install('"napari-agglo[cluster]"'),
             ) from error
         parts: Any = distributed
         found = re.fullmatch(r"local:(\d+)", self._address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import zarr
 
 import napari_agglo as agglo
 from napari_agglo import blocks
+from napari_agglo.errors import Install
 from napari_agglo.volumes import open_volume
 
 pytestmark = pytest.mark.compiled
@@ -31,6 +33,21 @@ def test_absent_chunks_are_named(run, tmp_path):
     names = json.loads(out)["absent_files"]["cues['boundary']"]
     assert [name.endswith(("b.zarr/c/1/1", "b.zarr\\c/1/1")) for name in names] == [True]
     assert names[0] in err
+
+
+def test_without_dask_the_extra_is_named(run, refused, tmp_path, monkeypatch):
+    boundary = agglo.sample("neuropil2d").cues["boundary"][:100, :120]
+    zarr.create_array(str(tmp_path / "b.zarr"), data=boundary, chunks=(50, 60))
+    folder = tmp_path / "r"
+    words = ("blocks", "plan", folder, "--cues", tmp_path / "b.zarr", "--block", "100")
+    assert run(*words)[0] == 0
+    for module, extra, more in (
+        ("dask.threaded", "blocks", ["--workers", "2"]),
+        ("distributed", "cluster", ["--client", "local:1"]),
+    ):
+        monkeypatch.setitem(sys.modules, module, None)
+        message = refused("blocks", "run", folder, "-q", *more)
+        assert message.remedies == (Install(f'"napari-agglo[{extra}]"'),)
 
 
 def test_lost_chunks_of_results_are_named_and_written_again(run, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import tifffile
 
 import napari_agglo as agglo
+from napari_agglo.policy import policies
 
 
 @pytest.fixture
@@ -28,6 +29,40 @@ def test_info(run, session):
     data = json.loads(run("session", "info", "cells.agglo", "--json")[1])
     assert (data["shape"], data["cues"], data["threshold"]) == ([4, 6], ["boundary"], 0.3)
     assert data["segments"] == 2
+
+
+class Scaled:
+    """A policy whose class says no more of it than an address."""
+
+    name, probabilistic, kernel, check = "scaled", False, lambda *_: None, lambda *_: None
+
+    def score(self, graph):
+        return graph.boundary_mean("boundary") * 2
+
+    def to_json(self):
+        return {"kind": "scaled", "factor": 2}
+
+
+def test_info_on_a_policy_of_others_has_its_parameters(run, files, tmp_path, monkeypatch):
+    graph = agglo.region_graph(tifffile.imread("superpixels.tif"), tifffile.imread("boundary.tif"))
+    agglo.Session.create("own.agglo", graph, Scaled()).close()
+    words = run("session", "info", "own.agglo")[1]
+    assert "scaled(factor=2): not available" in words
+    monkeypatch.setitem(policies._values, "scaled", Scaled)
+    monkeypatch.setattr(Scaled, "from_json", lambda words: Scaled(), raising=False)
+    words = run("session", "info", "own.agglo")[1]
+    assert "scaled(factor=2)" in words
+    assert "not available" not in words
+    assert " object at " not in words
+
+
+def test_a_policy_that_is_not_there_may_be_of_a_package(refused, files):
+    given = ["--superpixels", "superpixels.tif", "--cues", "boundary.tif", "-o", "l.tif"]
+    for name in ("scaled", "w.json"):
+        message = refused("segment", *given, "--policy", name)
+        assert message.argument == "policy"
+        assert "napari_agglo.policies" in message
+        assert "MODULE:NAME" in message
 
 
 def test_export_is_that_of_the_command_export(run, session):

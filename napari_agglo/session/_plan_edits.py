@@ -157,10 +157,11 @@ def merge_pairs(
     if far and not force:
         ids = " and ".join(str(target.id) for target in far)
         does = "do" if len(far) > 1 else "does"
+        others = ", nor one merged with it" if len(segments) > 2 else ""
         raise Refused(
-            f"Segment {ids} {does} not touch segment {segments[0].id}, nor one merged with it",
+            f"Segment {ids} {does} not touch segment {segments[0].id}{others}",
             argument="others",
-            remedy=("merge the segments between them as well", SetOption("force", True)),
+            remedy=("merge those between them too", SetOption("force", True)),
             forceable=True,
         )
     pairs += [(segments[0].anchor, target.anchor) for target in far]

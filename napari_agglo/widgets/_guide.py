@@ -154,6 +154,8 @@ class Guide(QWidget):
         self.open((DataWidget if self.project.built is None else HierarchyWidget).key)
         self._on_hierarchy()
         self._on_status()
+        if self._is_open(DataWidget.key):
+            self._stay_at_top()
 
     def build(self) -> Iterator[None]:
         """Build the steps in order; yield where the window may handle events."""
@@ -173,7 +175,8 @@ class Guide(QWidget):
             yield
         link(self._on_hierarchy, self.project.hierarchy_changed)  # after the steps, which may grow
         self._on_hierarchy()
-        self._reveal_soon()
+        if not self._is_open(DataWidget.key):
+            self._reveal_soon()
 
     def open(self, key: str) -> None:
         """Open a step, and close the others."""
@@ -210,6 +213,11 @@ class Guide(QWidget):
                 if other != key:
                     header.button.setChecked(False)
             self._reveal_soon()
+
+    def _stay_at_top(self) -> None:
+        """Show the title and the first headings at the beginning, not the end of the first step."""
+        self._soon.cancel()
+        self._reveal_until = 0.0
 
     def _reveal_soon(self) -> None:
         self._reveal_until = time.monotonic() + _GROWING
@@ -251,9 +259,9 @@ class Guide(QWidget):
             self.warming.setVisible(job is not None)
 
     def _on_warming(self, progress: Progress) -> None:
-        # The end is cut off in a narrow dock.
-        done = f"{progress.whole:.0%}"
-        self.warming.setText(f"Loading kernels, {done}. You can start already ({progress.stage}).")
+        done = f"Loading kernels, {progress.whole:.0%}."
+        start = f"{done} You can start already"
+        self.warming.show_first(f"{start} ({progress.stage}).", f"{start}.", done)
 
 
 def _focusable_before(widget: QWidget) -> QWidget | None:

@@ -313,6 +313,21 @@ class _Switching:
             sys.setswitchinterval(cls._before)
 
 
+def short_texts(progress: Progress) -> tuple[str, ...]:
+    """Return shorter texts of progress, for a narrow window.
+
+    Examples
+    --------
+    >>> short_texts(Progress("fit", 1, 2, 0.25, 90.0, "epoch 1, 70 examples"))
+    ('about 2 min left: fit', 'about 2 min left')
+    >>> short_texts(Progress("graph", 1, 2))
+    ('50%: graph', '50%')
+    """
+    left = progress.seconds_left
+    start = f"{progress.whole:.0%}" if left is None else f"{duration(left)} left"
+    return f"{start}: {progress.stage}", start
+
+
 def text_of(progress: Progress, compiling: bool = False) -> str:
     """Return progress as text; the time left is first, since a narrow window cuts off the end.
 
@@ -430,4 +445,6 @@ class RunRow(QWidget):
     def _show(self, progress: Progress) -> None:
         self.bar.setValue(round(_STEPS * progress.whole))
         job = self._watched
-        self.progress.setText(text_of(progress, job is not None and job.compiling))
+        compiling = job is not None and job.compiling
+        shorter = ("compiling (first run only)", "compiling") if compiling else ()
+        self.progress.show_first(text_of(progress, compiling), *(shorter or short_texts(progress)))

@@ -221,16 +221,20 @@ class StillLabel(QLabel):
     """A text of a fixed number of lines: nothing below it moves, and a tooltip has all of it."""
 
     lines, padding = 1, 0  # rows of text, and pixels above and below them
-    _text = ""
+    _texts: tuple[str, ...] = ("",)  # the first and longest that fits is shown
 
     def text(self) -> str:
         """Return the whole text."""
-        return self._text
+        return self._texts[0]
 
     def setText(self, text: str | None) -> None:
         """Show a text, as far as there is room."""
-        self._text = text or ""
-        self.setToolTip(f"<qt>{escape(self._text)}</qt>" if text else "")
+        self.show_first(text or "")
+
+    def show_first(self, text: str, *shorter: str) -> None:
+        """Show the first of some texts that there is room for; the tooltip has the first."""
+        self._texts = (text, *shorter)
+        self.setToolTip(f"<qt>{escape(text)}</qt>" if text else "")
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -253,7 +257,10 @@ class StillLabel(QLabel):
 
     def _fit(self) -> None:
         width = self.contentsRect().width()
-        shown = QElidingLabel.wrapText(self._text, width, self.font())
+        for text in self._texts:
+            shown = QElidingLabel.wrapText(text, width, self.font())
+            if len(shown) <= self.lines:
+                break
         if len(shown) > self.lines:
             rest = "".join(shown[self.lines - 1 :])
             last = self.fontMetrics().elidedText(rest, Qt.TextElideMode.ElideRight, width)

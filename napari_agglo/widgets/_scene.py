@@ -154,6 +154,8 @@ class Scene:
         self._isolated = False
         self._outlined = False
         self._partners: tuple[int, ...] = ()
+        self._had_session = False
+        self._said = ""  # the last message in the status bar
         self._tidied: Any = None  # the key of the dataset whose cues and gold were hidden
         self._idle = qdebounced(self._settle, timeout=_IDLE)
         self._soon = qdebounced(self._draw, timeout=0)  # in 3-D, one for several ticks
@@ -162,6 +164,9 @@ class Scene:
         project.edited.connect(self._on_change)
         project.selection_changed.connect(self.mark)
         project.worker.message.connect(self._show_status)
+        for signal in (project.selection_changed, project.threshold_changed,
+                       project.hierarchy_changed):  # fmt: skip
+            signal.connect(self._forget_status)
         project.closing.connect(self._close)
         viewer.dims.events.ndisplay.connect(self._on_ndisplay)
         draw_in_own_window(viewer)
@@ -368,6 +373,9 @@ class Scene:
                     layer.units = placed.units  # napari warns of layers with others
                 self._refresh(layer)
             self.preview(None)
+            if self._had_session and self.project.session is None:
+                self._remove_of_edits()
+            self._had_session = self.project.session is not None
             layer = self.show()
             if layer is not None:
                 layer.features = self._features()
@@ -377,6 +385,13 @@ class Scene:
             self._levels = []
         if was_isolated:
             self.isolated_changed.emit()
+
+    def _remove_of_edits(self) -> None:
+        """Remove the layers of edits of a closed session, which show nothing."""
+        for role in (PREVIEW, OUTLINE):
+            layer = self.layer(role)
+            if layer is not None:
+                self.viewer.layers.remove(layer)
 
     def _hide_inputs(self) -> None:
         """Hide cues and gold under the first segmentation of a dataset, which they would tint."""
@@ -530,7 +545,14 @@ class Scene:
         self._layers = {role: one for role, one in self._layers.items() if role == PAIR}
 
     def _show_status(self, message: str) -> None:
-        self.viewer.status = message
+        self.viewer.status = self._said = message
+
+    def _forget_status(self) -> None:
+        """Remove a message of before from the status bar, as the dock does."""
+        if self._said and self._viewer() is not None:
+            if self.viewer.status == self._said:
+                self.viewer.status = ""
+            self._said = ""
 
     def _close(self) -> None:
         self._idle.cancel()

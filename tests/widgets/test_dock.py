@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from qtpy.QtWidgets import QAbstractButton, QLabel
-from windows import STEPS, draw, give_policy, settle, show
+from windows import STEPS, add_sample, draw, give_policy, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.policy import RandomPolicy
@@ -67,6 +67,20 @@ def test_nothing_is_cut_off_before_there_is_anything(docked: Dock) -> None:
         click(docked, step)
         assert opened(docked) is step
         assert cut_off(docked) == []
+
+
+def test_a_low_dock_begins_at_the_top(viewer: Any, project: Any, crop: Any, qtbot: QtBot) -> None:
+    add_sample(viewer, crop)
+    viewer.window.resize(1040, 500)
+    dock = put(viewer)
+    bar = dock.guide.area.verticalScrollBar()
+    qtbot.wait(150)
+    assert bar.maximum() > 0, "test invalid"
+    assert bar.value() == 0
+    click(dock, "train")
+    qtbot.wait(150)
+    click(dock, "data")
+    qtbot.waitUntil(lambda: bar.value() > 0)  # what is opened later is revealed
 
 
 def test_nothing_is_cut_off_without_gold(docked: Dock, dataset: Any) -> None:

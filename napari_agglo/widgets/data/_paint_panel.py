@@ -137,7 +137,7 @@ class PaintPanel(QWidget):
         kept = "Write the classifier to a file, for other images and the command line"
         self.save = button("Save…", kept, self._save, "save classifier")
         again = "Open a saved classifier with its classes"
-        self.load = button("Open…", again, self._load, "open classifier")
+        self.load = button("Open classifier…", again, self._load, "open classifier")
         self.features = FeatureForm(painter)
         gold = (
             "Learn the boundary from the borders of the gold labels, in place of strokes: of the "

@@ -54,6 +54,7 @@ from napari_agglo.widgets.data._layers import (
     placement_of,
     preview_plane,
     remove_preview,
+    shape_of,
 )
 from napari_agglo.widgets.data._opened_image import OpenedImage
 from napari_agglo.widgets.data._paint_panel import PaintPanel
@@ -400,7 +401,8 @@ class SuperpixelPart(QWidget):
         computed = chosen.superpixels is None
         for part in (self.options, self.preview):
             part.setVisible(computed)
-        ndim = next((len(row.shape) for row in chosen.rows if row.used), 2)
+        shapes = [row.shape for row in chosen.rows if row.used]
+        ndim = len(shapes[0] if shapes else () if chosen.image is None else shape_of(chosen.image))
         self.options["per_plane"].visible = ndim > 2
         ready = self._selection.project.dataset is not None
         self.preview.set_ready(ready, "" if ready else self._selection.project.trouble)
@@ -511,11 +513,11 @@ class DataWidget(StepWidget):
         self.more.setObjectName("more data")
         if selection.start is not None or self.project.training:
             self.more.expand(animate=False)
-        self.add(self.trouble, FailureLine(self.project, CONVERT), self.units)
-        self.add(self.opened)
+        self.add(FailureLine(self.project, CONVERT), self.units, self.opened)
         self.add(self.roles, self.people, self.cues, self.offsets, self.notes)
         self.add(self.make, self.paint, self.superpixels, self.run)
-        self.add(self.counts, self.doubt, self.more)
+        # Below the controls: a tick makes a problem come and go, and must not move the next one.
+        self.add(self.trouble, self.counts, self.doubt, self.more)
         link(self._follow, selection.changed)
         self.start()
         self._follow()
@@ -540,7 +542,7 @@ class DataWidget(StepWidget):
             assert self.project.dataset is not None
             return f"Another volume: {self.project.dataset.name}. {self.hints[Status.READY]}"
         if status is Status.EMPTY and self.project.trouble:
-            return ""  # the box shows the problem
+            return "Something is missing or does not fit: see the box below “Build regions”."
         if status is Status.DONE:
             gold = self.project.dataset is not None and self.project.dataset.gold is not None
             return "Done. Next: " + ("step 2, Train." if gold else "step 3, Hierarchy.")

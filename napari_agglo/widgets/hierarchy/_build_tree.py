@@ -147,8 +147,13 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
     return replace(built, curve=curve, strokes=plan.strokes), None
 
 
-def cue_mismatch(policy: Policy, dataset: Dataset | None) -> InvalidInput | None:
-    """Return the error of a policy on a dataset without the cues of its features; or None."""
+def cue_mismatch(
+    policy: Policy, dataset: Dataset | None, *, here: bool = False
+) -> InvalidInput | None:
+    """Return the error of a policy on a dataset without the cues of its features; or None.
+
+    `here` is for the step of the hierarchy itself, whose button is meant.
+    """
     features = policy_features(policy)
     if features is None or dataset is None:
         return None
@@ -161,7 +166,7 @@ def cue_mismatch(policy: Policy, dataset: Dataset | None) -> InvalidInput | None
     further = [name for name in chosen if name not in wanted]
     parts = [f"{_names(missing)} missing"] if missing else []
     parts += [f"{_names(further)} not known to it"] if further else []
-    mean = "use the mean in step 3, Hierarchy"
+    mean = "use the mean here" if here else "use the mean in step 3, Hierarchy"
     same = "choose the same cues in step 1, Data"
     again = "train again in step 2, Train"
     return InvalidInput(

@@ -257,7 +257,7 @@ class HierarchyWidget(StepWidget):
         return super().hint_for(status)
 
     def _mismatch(self) -> InvalidInput | None:
-        return cue_mismatch(self.project.policy, self.project.dataset)
+        return cue_mismatch(self.project.policy, self.project.dataset, here=True)
 
     def update_state(self, status: Status) -> None:
         fits = status not in (Status.READY, Status.STALE) or self._mismatch() is None

@@ -9,7 +9,7 @@ from typing import Any
 
 from psygnal import Signal
 
-from napari_agglo.widgets._colours import CUTTING, EDITING, GROUP_NAMES, GROUPS, READING
+from napari_agglo.widgets._colours import CUTTING, EDITING, GROUPS, READING
 from napari_agglo.widgets._napari import text_overlay, view_size, when_resized
 from napari_agglo.widgets._qt import single_shot
 from napari_agglo.widgets._scene import Scene
@@ -107,9 +107,10 @@ class Mode:
         self.scene = scene
         self.project = scene.project
         self.seeds = seeds
-        self.text = self._short = ""
+        self.text = self.short = ""  # the text, and one for a narrow place
         self.colour = READING
         self._before: dict[str, Any] | None = None  # the former text on the canvas
+        self._help_before = ""  # of the layer of segments, in napari's status bar
         self._overlay = OverlayText()
         self.project.closing.connect(self._overlay.stop)
         self.project.hierarchy_changed.connect(self._follow)
@@ -127,15 +128,15 @@ class Mode:
             self._restore()
         else:
             name = f"segment {self.project.id_of(active)}" if active else "no segment active"
-            self._short = "PROOFREADING"
+            self.short = "PROOFREADING"
             if session.read_only:
                 self.text, self.colour = f"READ-ONLY · {name}", READING
-                self._short = "READ-ONLY"
+                self.short = "READ-ONLY"
             elif self.seeds or self.seeds.group:
                 group = self.seeds.group
-                self.text = f"CUTTING {name} · group {group + 1}, {GROUP_NAMES[group]}"
+                self.text = f"CUTTING {name} · group {group + 1}"
                 self.colour = CUTTING
-                self._short = f"CUTTING · {GROUP_NAMES[group]}"
+                self.short = f"CUTTING · group {group + 1}"
             else:
                 self.text, self.colour = f"PROOFREADING · {name}", EDITING
             self._write()
@@ -151,7 +152,7 @@ class Mode:
         if self._before is None:
             self._before = {name: getattr(overlay, name) for name in _OURS}
         width = view_size(self.scene.viewer)[1]
-        text, points = fitting_text((self.text, self._short), width)
+        text, points = fitting_text((self.text, self.short), width)
         self._overlay.write(overlay, text)
         overlay.position = "top_center"
         overlay.font_size = points
@@ -178,7 +179,11 @@ class Mode:
             if str(layer.cursor) != shape:
                 layer.cursor = shape
             if editing and layer.help != _HELP:
-                layer.help = _HELP
+                self._help_before, layer.help = layer.help, _HELP
+            elif not editing and layer.help == _HELP:
+                layer.help = self._help_before
+                if self.scene.viewer.help == _HELP:
+                    self.scene.viewer.help = self._help_before
 
 
 _HELP = "Shift + click merges, Ctrl + click places a seed, right-click selects several"

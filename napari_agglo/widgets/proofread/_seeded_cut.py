@@ -60,7 +60,7 @@ class Seeds:
         self.placed: list[Seed] = []
         self.group = 0  # of the next seed
         self._layer: Points | None = None
-        scene.project.hierarchy_changed.connect(self.clear)
+        scene.project.hierarchy_changed.connect(self._on_hierarchy)
         camera(scene.viewer).events.zoom.connect(self._resize)
 
     def __bool__(self) -> bool:
@@ -125,6 +125,13 @@ class Seeds:
         self.placed.clear()
         self.group = 0
         self._show()
+
+    def _on_hierarchy(self) -> None:
+        """Remove all seeds and, without a session, their layer."""
+        self.clear()
+        layer = self.layer
+        if layer is not None and self.scene.project.session is None:
+            self.scene.viewer.layers.remove(layer)
 
     def raise_(self) -> None:
         """Move the points above all other layers, as a hidden seed cannot be removed."""

@@ -140,7 +140,7 @@ class ProofreadWidget(StepWidget):
 
     def _show_mode(self) -> None:
         mode = self.proofreader.mode
-        self.strip.setText(mode.text)
+        self.strip.show_first(mode.text, mode.short)
         self.strip.setStyleSheet(
             f"background: {mode.colour}; color: white; padding: 4px; border-radius: 3px; "
             "font-weight: bold;"

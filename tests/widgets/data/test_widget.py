@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QVBoxLayout, QWidget
 from scipy import ndimage
 from windows import add_sample, draw, selection_of, settle, status
 
@@ -226,6 +227,31 @@ def test_regions_built_are_not_stale_because_they_are_shown(viewer, step, projec
     viewer.add_labels(block.gold, name="others")  # as any layer that comes, ours too
     assert project.dataset is dataset
     assert not dataset.options["per_plane"]
+
+
+def test_a_tick_moves_no_control(viewer, step, picture_and_map):
+    parts = (step.roles["image"].native, step.cues, step.make.button, step.paint.begin,
+             step.superpixels.preview.button, step.run.button)  # fmt: skip
+    room = QWidget()
+    layout = QVBoxLayout(room)
+    layout.addWidget(step)
+    layout.addStretch(1)  # as in the dock
+    room.resize(320, 1200)
+    room.show()
+    places = []
+    for on in (False, True, False):
+        tick(step, "lines", on)
+        assert step.trouble.isVisibleTo(step) != on, "test invalid"
+        places.append([part.mapTo(step, part.rect().topLeft()).y() for part in parts])
+    step.setParent(None)
+    assert places[0] == places[1] == places[2]
+
+
+@pytest.fixture
+def picture_and_map(viewer, block):
+    """Add an image and a cue of a volume, whose names say nothing."""
+    viewer.add_image(block.image, name="stack")
+    viewer.add_image(block.cues["boundary"], name="lines")
 
 
 def test_ticks_are_advised_only_if_there_are_layers(viewer, step):

@@ -92,6 +92,14 @@ def test_an_answer_undone_is_asked_again(hands, asked):
     assert asked.current.superpixels == one.superpixels
 
 
+def test_a_question_removes_the_message_before_it_from_the_status_bar(hands, asked):
+    hands.project.select(hands.project.active)
+    hands.project.worker.message.emit("Cut 12 into 2 parts.")
+    press(hands, "S")
+    assert asked.current is not None, "test invalid"
+    assert "Cut 12" not in str(hands.viewer.status)
+
+
 @pytest.mark.slow
 def test_answers_survive_a_restart(hands, asked):
     first = asked.current.superpixels

@@ -105,9 +105,21 @@ def edited(hands):
 
 
 def test_closing_gives_the_canvas_back(hands):
+    helped = "Shift + click merges"
     edited(hands)
+    hands.proofreader.seeds.place((60, 70), 1)
+    hands.scene.preview([np.array([1])])
+    assert {"Seeds", "Cut preview", "Selected"} <= {one.name for one in hands.viewer.layers}
+    assert helped in hands.scene.segmentation.help
+    hands.project.worker.message.emit("Cut 12 into 2 parts.")
+    assert hands.viewer.status == "Cut 12 into 2 parts."
     press(hands.step.bar.close_)
     draw()
+    assert not {"Seeds", "Cut preview", "Selected"} & {one.name for one in hands.viewer.layers}
+    assert hands.scene.segmentation in hands.viewer.layers
+    assert helped not in hands.scene.segmentation.help
+    assert helped not in hands.viewer.help
+    assert "Cut 12" not in str(hands.viewer.status)
     assert hands.project.session is None
     assert not text_overlay(hands.viewer).visible
     assert not [one for one in hands.viewer.mouse_drag_callbacks if "agglo" in one.__module__]

@@ -8,6 +8,7 @@ import sys
 def main(sample: str = "neuropil3d") -> None:
     """Open the window; return when it is closed."""
     import napari
+    from qtpy.QtWidgets import QApplication
 
     from napari_agglo.samples import SAMPLES
     from napari_agglo.widgets._napari import text_overlay
@@ -18,10 +19,11 @@ def main(sample: str = "neuropil3d") -> None:
     note = text_overlay(viewer)
     note.text, note.visible = f"Loading the sample {sample}…", True
     viewer.status = note.text
+    viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
+    QApplication.processEvents()  # the window appears with the dock, not empty
     image, *_ = viewer.open_sample("napari-agglo", sample)
     note.text, note.visible = "", False
     viewer.layers.selection.active = image
-    viewer.window.add_plugin_dock_widget("napari-agglo", "Agglo")
     napari.run()
 
 

@@ -22,12 +22,12 @@ from napari_agglo.volumes import add_pick, is_on_disk, open_levels
 from napari_agglo.volumes._on_disk import pick
 from napari_agglo.widgets._dataset import Dataset, Placement, identity_of
 from napari_agglo.widgets._layer_levels import lazy_data, lazy_levels
-from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._napari import is_of_sample, one_update, role
 from napari_agglo.widgets._project import Built, Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer
 from napari_agglo.widgets.data._layers import data_of
 from napari_agglo.widgets.data._selection import Selection
-from napari_agglo.widgets.proofread._view_state import State, apply_layers, apply_order
+from napari_agglo.widgets.proofread._view_state import State, apply_layers, apply_order, image_names
 
 _CUE = "cue "
 _AFFINITIES = "affinities"  # of a run of blocks; a layer shows the first channel of them
@@ -97,6 +97,29 @@ class Inputs:
         self._remove_rest(opened)
         self._choose(session)
         return missing
+
+    def set_sample_aside(self, session: Session, state: State) -> None:
+        """Remove the layers of a sample before a session of another volume, which they would hide.
+
+        Those of a sample that was worked on are only hidden.
+        """
+        viewer, project = self._viewer(), self._project
+        samples = [] if viewer is None else [one for one in viewer.layers if is_of_sample(one)]
+        names = {note.name for note in session.sources.values()} | image_names(state)
+        if viewer is None or not names or any(layer.name in names for layer in samples):
+            return
+        runs = [one for one in (project.regions, project.shown_regions, project.trained.on) if one]
+        used = [*project.training, *(one.dataset for one in runs)]
+        arrays = [data_of(layer) for layer in samples]
+        is_untouched = not project.strokes and not any(
+            one.uses(array) for one in used for array in arrays
+        )
+        with one_update(viewer):
+            for layer in samples:
+                if is_untouched:
+                    viewer.layers.remove(layer)
+                else:
+                    layer.visible = False
 
     def _choose(self, session: Session) -> None:
         """Choose the layers in the Data step, by their roles."""

@@ -191,6 +191,7 @@ def _show_with_inputs(viewer: Any, session: Session, built: Built, state: State)
     proofreader.save_view()
     inputs, given = proofreader.inputs, False
     try:
+        inputs.set_sample_aside(session, state)
         missing = open_images(viewer, state)
         yield
         moved = yield from inputs.restore(session, state, built.regions.dataset.placement)

@@ -227,6 +227,11 @@ def open_images(viewer: Any, state: State) -> list[str]:
     return missing
 
 
+def image_names(state: State) -> set[str]:
+    """Return the names of the images beside a session that has no layers of its own."""
+    return {entry["name"] for entry in _images(state)}
+
+
 def _images(state: State) -> list[State]:
     """Return the images beside a session; none if the session has brought back its own layers."""
     layers, images = state.get("layers"), state.get("images")

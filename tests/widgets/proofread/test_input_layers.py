@@ -11,10 +11,11 @@ import tifffile
 import zarr
 from napari.layers import Labels
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
-from windows import draw, project_of, role_of, selection_of, show
+from windows import add_sample, draw, project_of, role_of, selection_of, show
 
 from napari_agglo import blocks
 from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._napari import is_of_sample
 from napari_agglo.widgets.proofread import open_session
 from napari_agglo.widgets.proofread._input_layers import lazy_layer
 
@@ -148,3 +149,53 @@ def test_affinities_on_disk_have_a_layer_of_their_first_channel(tmp_path):
         assert layer.visible, "there is no image to look at"
         zarr.open_array(str(tmp_path / "a.zarr"), mode="r+")[0] = 0
         assert lazy_layer(session, key, session.sources.path(key), placement) is None, "has moved"
+
+
+def session_of(viewer, project, step, image, cue):
+    """Start a session of an image and a cue, and close it; return its folder."""
+    selection_of(viewer).choose_all(image, None, {"boundary": (cue, None)})
+    show(project, project.dataset.oversegmented())
+    step.bar.run.button.click()
+    rest(project)
+    path = project.session.path
+    step.bar.close_.click()
+    return path
+
+
+def sample_layers(viewer):
+    return [layer for layer in viewer.layers if is_of_sample(layer)]
+
+
+def test_a_session_is_not_hidden_by_a_sample(viewer, project, step, crop, tmp_path):
+    """A sample is removed before a session of another volume, or hidden if it was worked on."""
+    image = viewer.add_image(crop.image[:60], name="mine")
+    cue = viewer.add_image(crop.cues["boundary"][:60], name="my boundary")
+    path = session_of(viewer, project, step, image, cue)
+    viewer.layers.clear()
+    add_sample(viewer, crop)
+    open_session(viewer, path)
+    rest(project)
+    assert project.session is not None
+    assert sample_layers(viewer) == []
+    assert {"mine", "my boundary"} <= {layer.name for layer in viewer.layers}
+    assert viewer.layers.extent.units is not None, "napari warns of other units"
+    step.bar.close_.click()
+    viewer.layers.clear()
+    add_sample(viewer, crop)
+    show(project, project.dataset.oversegmented())
+    open_session(viewer, path)
+    rest(project)
+    assert len(sample_layers(viewer)) == 5
+    assert not any(layer.visible for layer in sample_layers(viewer))
+
+
+def test_the_session_of_a_sample_keeps_it(viewer, project, step, crop):
+    add_sample(viewer, crop)
+    image, cue = (viewer.layers[f"{crop.name} {name}"] for name in ("image", "boundary"))
+    path = session_of(viewer, project, step, image, cue)
+    project.drop_hierarchy()
+    open_session(viewer, path)
+    rest(project)
+    assert project.session is not None
+    assert len(sample_layers(viewer)) == 5
+    assert image.visible

@@ -27,10 +27,10 @@ from napari_agglo.widgets._qt import (
     real_viewer,
     row,
     scroll_area,
-    still_label,
     tool_button,
 )
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
+from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.data._widget import DataWidget
 from napari_agglo.widgets.hierarchy._widget import HierarchyWidget
 from napari_agglo.widgets.proofread._widget import ProofreadWidget

@@ -32,10 +32,10 @@ from napari_agglo.widgets._qt import (
     label,
     link,
     row,
-    still_label,
     tell_error,
     tell_warnings,
 )
+from napari_agglo.widgets._still_label import still_label
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project

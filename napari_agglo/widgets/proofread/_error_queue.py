@@ -21,18 +21,10 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._key_bindings import KeyBindings, answer_button
-from napari_agglo.widgets._qt import (
-    STILL,
-    button,
-    column,
-    link,
-    named,
-    pixel_word,
-    row,
-    still_label,
-)
+from napari_agglo.widgets._qt import STILL, button, column, link, named, pixel_word, row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
+from napari_agglo.widgets._still_label import still_label
 
 _SUGGEST = "suggest"  # the topic of the worker
 _SIDE = 180  # pixels of the picture of a question

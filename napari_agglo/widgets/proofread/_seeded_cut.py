@@ -27,10 +27,10 @@ from napari_agglo.widgets._qt import (
     named,
     pixel_word,
     row,
-    still_label,
     tell_error,
 )
 from napari_agglo.widgets._scene import SEEDS, Scene
+from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.proofread._commands import Commands
 
 if TYPE_CHECKING:

@@ -11,16 +11,9 @@ from superqt.utils import signals_blocked
 
 from napari_agglo.widgets._jobs import FailureLine
 from napari_agglo.widgets._project import Project
-from napari_agglo.widgets._qt import (
-    check_box,
-    column,
-    link,
-    per_viewer,
-    row,
-    still_label,
-    tab_widget,
-)
+from napari_agglo.widgets._qt import check_box, column, link, per_viewer, row, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget
+from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.hierarchy._save_segments import Export
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
 from napari_agglo.widgets.proofread._open_session import PROOFREAD

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from napari_agglo.widgets._qt import still_label
+from napari_agglo.widgets._still_label import still_label
 
 
 @pytest.mark.parametrize("given", [1, 2, 3])

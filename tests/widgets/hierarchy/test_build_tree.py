@@ -37,6 +37,8 @@ def test_a_policy_of_other_cues_is_refused_with_their_names(dataset, policy):
     bare = cue_mismatch(policy, replace(few, gold=None))
     assert "the mean" in str(bare.remedy.remedies[0]), "the first remedy must be possible"
     assert "train again" not in str(bare)
+    assert "step 3" in str(bare)
+    assert "step 3" not in str(cue_mismatch(policy, few, here=True)), "one is there already"
     plan = Plan(few, None, policy, None, 0)
     with refuses("policy", "train again", facts=("missing",)):
         build(plan, lambda progress: pytest.fail("it computes before it refuses"))

@@ -46,7 +46,7 @@ def test_seeds_preview_enter(hands, method):
     hands.click(a, "ctrl")
     assert hands.project.active == name
     assert preview(hands) is None
-    assert "CUTTING" in hands.step.strip.text()
+    assert hands.step.strip.text() == f"CUTTING segment {hands.project.id_of(name)} · group 1"
     hands.press("G")
     hands.click(b, "ctrl")
     shown = preview(hands)

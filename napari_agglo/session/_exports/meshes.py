@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Annotated, Any
@@ -22,7 +23,9 @@ from napari_agglo.shapes import (
 from napari_agglo.shapes._mesh import MOST_VOXELS, SMOOTHING
 from napari_agglo.volumes import VoxelSize, check_spacing
 
-Segments = Annotated[str | None, "Ids of segments, separated by commas (default: all)"]
+Segments = Annotated[
+    str | Sequence[int] | None, "Ids of segments, as text separated by commas (default: all)"
+]
 Least = Annotated[int, "Least size of a segment, in voxels"]
 Voxels = Annotated[int, "Voxels of a box above which its surface is coarser"]
 Smooth = Annotated[int, "Smoothing steps"]

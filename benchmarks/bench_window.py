@@ -178,8 +178,16 @@ def turn_cells(times: Times) -> tuple[str, str]:
     longest = sorted(times.items(), key=lambda item: -item[1])[:3]
     return (
         ", ".join(f"{owner} {percent} %" for owner, percent in parts if percent),
-        ", ".join(f"{name or owner} {100 * one / whole:.0f} %" for (owner, name), one in longest),
+        ", ".join(
+            f"`{_last_names(name) or owner}` {100 * one / whole:.0f} %"
+            for (owner, name), one in longest
+        ),
     )
+
+
+def _last_names(name: str) -> str:
+    """Return the last two names of each dotted name, so that a table fits on a page."""
+    return " ".join(".".join(word.split(".")[-2:]) for word in name.split())
 
 
 def stalls(table: Table, viewer: Any, folder: Path, profile: bool = False) -> None:

@@ -509,7 +509,7 @@ def check_policy(policy: str) -> str:
     raise InvalidInput(
         f"--policy must be a file POLICY.npz, {names}, not {policy!r}{meant}", argument="policy",
         remedy="give a function, or an object that is a policy, as MODULE:NAME, or install a "
-        f"package with such an entry point in {policies.group} (`napari-agglo plugins` lists them)",
+        f"package with such an entry point in {policies.group} ('napari-agglo plugins' lists them)",
     )  # fmt: skip
 
 

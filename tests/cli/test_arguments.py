@@ -70,7 +70,7 @@ def test_policies(run, refused, files):
     assert "p.npz" in missing
     message = refused(*SEGMENT, "boundary.tif", "--policy", "median")
     assert message.argument == "policy"
-    assert "MODULE:FUNCTION" in message
+    assert "MODULE:NAME" in message
 
 
 HUNDRED = """

@@ -165,7 +165,7 @@ def test_a_cut_between_superpixels_by_points(session):
 REFUSALS = [
     (lambda s: s.merge(5), "others", "pass the segments to merge with 5"),
     (lambda s: s.merge(5, 5), "others", "name each segment once"),
-    (lambda s: s.merge(5, 900), "others", "merge the segments between them"),
+    (lambda s: s.merge(5, 900), "others", "merge those between them"),
     (lambda s: s.merge(5, 6), "others", "use segment 5, or change the threshold"),
     (lambda s: s.merge(5, 17), "others", "get one by segments.at(index)"),
     (lambda s: s.merge(0, 5), "first", "get one by segments.at(index)"),

@@ -287,7 +287,7 @@ def test_gold_teaches_in_place_of_strokes(viewer, step, painter, project):
     assert painter.counts() == [(strokes(wall) == k).sum() for k in (1, 2)], "strokes stay"
     step.paint.add.click()
     step.paint.gold.click()
-    assert not project.jobs.running(), "gold knows no third class, which may have strokes"
+    assert "pixels" not in project.jobs.running(), "strokes may be of a class that gold lacks"
 
 
 def test_nothing_is_lost_when_an_image_cannot_be_used(viewer, step, painter, project):
@@ -346,8 +346,8 @@ def test_gold_of_kept_volumes_teaches_too(viewer, step, painter, project, notice
     photo = np.stack([image] * 3, axis=-1)
     project.training = [replace(kept, name="photo", image=photo)]
     step.paint.gold.click()
-    draw()
-    assert not project.jobs.running()
+    draw()  # the plane in view may be classified again, by the same classifier
+    assert "pixels" not in project.jobs.running()
     assert painter.classifier is before
     assert all(words in notices[-1] for words in ("“photo” is in colours", "“second” in grey"))
     project.training = [replace(kept, name="blank", gold=np.ones_like(gold))]

@@ -28,7 +28,7 @@ class Trees(NamedTuple):
 
     roots: NDArray[np.uint32]
     nodes: NDArray[np.uint32]  # (nodes, 2)
-    thresholds: NDArray[np.float32]  # the same memory
+    thresholds: NDArray[Any]  # the same memory as float32; as it is in a forest of codes
     values: NDArray[np.float64]
     bits: np.uint32  # of the left child, the lower ones; the rest are of the feature
 

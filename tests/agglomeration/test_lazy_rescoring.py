@@ -12,7 +12,7 @@ from oracles.repairs import hub_graph
 import napari_agglo as agglo
 from benchmarks import volumes
 from napari_agglo import Cancelled, agglomerate, oversegment, region_graph, train
-from napari_agglo.agglomeration import _agglomerate, merge_greedily
+from napari_agglo.agglomeration import _agglomerate, _lazy_rescoring, merge_greedily
 from napari_agglo.features import feature_map
 from napari_agglo.policy import Forest, LearnedPolicy
 from tests.examples import examples
@@ -73,15 +73,22 @@ def assert_same(one, two):
 
 
 @examples(300)
-@given(problems())
-def test_the_merges_are_those_of_the_loop_that_scores_in_full(problem):
+@given(problems(), st.sampled_from([0.0, 1.0, np.inf]))
+def test_the_merges_are_those_of_the_loop_that_scores_in_full(problem, least_coded):
     graph, policy, constraints = problem
     eager = merge_greedily(graph, policy, rescore=True, **constraints)
-    assert_same(merge_greedily(graph, policy, **constraints), eager)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_lazy_rescoring, "_CODED", least_coded)
+        lazy = merge_greedily(graph, policy, **constraints)
+    assert_same(lazy, eager)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_merges_are_the_same_beside_a_region_that_touches_hundreds(seed):
+@pytest.mark.parametrize("least_coded", [0.0, 4.0, np.inf])
+def test_the_merges_are_the_same_beside_a_region_that_touches_hundreds(
+    seed, least_coded, monkeypatch
+):
+    monkeypatch.setattr(_lazy_rescoring, "_CODED", least_coded)
     graph = hub_graph(60 if numba.config.DISABLE_JIT else 600, seed)
     features = feature_map(graph)
     rng = np.random.default_rng(seed)

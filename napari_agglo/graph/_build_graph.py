@@ -15,9 +15,9 @@ from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choi
 from napari_agglo.graph._region_graph import Layout, RegionGraph
 from napari_agglo.graph._scan import (
     CueColumns,
+    EncodedRows,
     Pairs,
     Pixels,
-    RowBuffers,
     Rows,
     enter_pairs,
     scan_rows,
@@ -43,6 +43,9 @@ T = TypeVar("T", bound=np.generic)
 _SLICE = 2_000_000
 # Slots of the cache of recent pairs: 64 KiB, so that it stays in the processor's cache.
 _RECENT = 4096
+# Pixels of the rows that are kept as runs; beyond it a row is encoded once for each axis. In a row
+# of more pixels, sums of values might exceed 32 bits.
+_MOST_ENCODED = 1 << 22
 # Boundaries per region to allocate at first; volumes have five or six.
 _ROOM = 8
 # Deviations by which a boundary map of the wrong sign is lower where regions touch than inside of
@@ -293,7 +296,7 @@ def scan(
     cues = CueColumns(
         layout.source_table(), layout.word_table(), bin_of, layout.powers, layout.bins
     )
-    buffers = RowBuffers(np.zeros_like(shape), np.zeros(width + 1, np.int64))
+    encoded = _encoded_rows(image.shape, len(values) if layout.powers == 1 else 0)
     row = 0
     while row < n_rows:
         report(progress, "graph", row, n_rows)
@@ -303,7 +306,7 @@ def scan(
             boundaries.reshape(-1), layout.boundary_width,
         )  # fmt: skip
         known_pairs = Pairs(pairs, n_pairs, table, recent)
-        row = scan_rows(row, stop, pixels, cues, rows, known_pairs, buffers)
+        row = scan_rows(row, stop, pixels, cues, rows, known_pairs, encoded)
         if row < stop:  # the next row might not have fitted
             room = 2 * room + min(layout.ndim * width, n_labels * n_labels)
             boundaries = _grown(boundaries, room, int(n_pairs[0]))
@@ -318,6 +321,23 @@ def scan(
         add_contact(edges, boundaries, layout, regions)
     report(progress, "graph", n_rows, n_rows)
     return edges, regions, boundaries, boxes
+
+
+def _encoded_rows(shape: tuple[int, ...], n_planes: int) -> EncodedRows:
+    """Return places for the rows of an array of this shape, and of so many planes of values."""
+    width = shape[-1]
+    places = 1 + math.prod(shape[1:-1]) if len(shape) > 1 else 1
+    if places * width > _MOST_ENCODED:
+        places = len(shape)
+    if width > _MOST_ENCODED:
+        n_planes = 0
+    return EncodedRows(
+        where=np.zeros(len(shape), np.int64),
+        rows=np.full(places, -1, np.int64),
+        starts=np.zeros((places, width + 1), np.int32),
+        counts=np.zeros(places, np.int64),
+        sums=np.zeros((n_planes, places, width + 1), np.int32),
+    )
 
 
 def add_contact(

@@ -1,12 +1,15 @@
 """Scan labels and cues in one pass, for regions, boundaries and their statistics.
 
 Strategy: the volume is read row by row (a row runs along the last axis), so that the kernel is the
-same in any number of dimensions. Within a row
+same in any number of dimensions. Each row is first encoded as runs of one label. Then
 
-1. runs of one label add count, coordinates and cue sums to their region, a run at a time;
-2. for each axis, the faces between this row and the next one along that axis (within the row, for
-   the last axis) are compacted into a list, looked up in one hash table from pair of labels to
-   boundary (only when the pair changes), and then added, cue by cue.
+1. each run adds count, coordinates and cue sums to its region;
+2. for each axis, the runs of this row and of the next one along that axis are walked side by side
+   (within the row, for the last axis), which gives runs of faces of one pair of labels; the pair is
+   looked up in one hash table from pair of labels to boundary, and the faces are added, cue by cue.
+
+Where the sum of a cue is all that counts, a row has the sums of its pixels from the first one on,
+and a run takes the difference of two of them.
 
 A face belongs to its lower pixel, so a volume can be cut in blocks anywhere and no face is counted
 twice: the window says which pixels of an array are those of a block, and where they are in the
@@ -68,11 +71,47 @@ class Pairs(NamedTuple):
     recent: Any  # the same, smaller: a cache of the last look-ups
 
 
-class RowBuffers(NamedTuple):
-    """Room for the coordinates of a row of pixels, and for the places of its faces."""
+class EncodedRows(NamedTuple):
+    """Rows as runs of one label: those between a row and the next one along the first axis.
 
-    where: Any
-    at: Any
+    A row is in place ``row % number of places``. Where so many rows would take too much memory,
+    there are `ndim` places: one for the row itself, and one for the next along each other axis.
+    """
+
+    where: Any  # buffer: coordinates of the first pixel of a row
+    rows: Any  # of each place, the row that it has, or -1
+    starts: Any  # of each place, the first pixel of each run; then the number of pixels
+    counts: Any  # of each place, the number of runs
+    sums: Any  # (planes, places, pixels + 1): of the pixels before each; no planes if not needed
+
+
+@inlined
+def _encode(row: Any, place: Any, pixels: Any, encoded: Any) -> None:
+    """Find the runs of a row, and the sums of its pixels, unless its place has them already."""
+    labels, values, _, shape, _, _, _ = pixels
+    _, rows, starts, counts, sums = encoded
+    if rows[place] == row:
+        return
+    rows[place] = row
+    width = shape[shape.size - 1]
+    base = row * width
+    line = labels[base : base + width]
+    runs = starts[place]
+    runs[0] = 0
+    n: Any = np.int64(1)
+    for k in range(1, width):  # no branch here: most neighbours are equal
+        runs[n] = k
+        n += line[k] != line[k - 1]
+    runs[n] = width
+    counts[place] = n
+    for plane in range(sums.shape[0]):
+        value = values[plane, base : base + width]
+        out = sums[plane, place]
+        total = np.int32(0)
+        for k in range(width):
+            out[k] = total
+            total += np.int32(value[k])
+        out[width] = total
 
 
 @inlined
@@ -153,23 +192,42 @@ def _add_cues(
 
 
 @inlined
-def _add_row(base: Any, where: Any, pixels: Any, cues: Any, rows: Any) -> None:
-    """Add the pixels of one row to their regions: counts, coordinates, borders, boxes, cues."""
+def _add_sums(
+    cues: Any, direction: Any, start: Any, stop: Any, low: Any, high: Any, sums: Any, rows: Any,
+    column: Any,
+) -> None:  # fmt: skip
+    """Do what `_add_cues` does for the pixels `start` to `stop` - 1 of encoded rows, by their sums.
+
+    `low` is the place of their row, `high` that of the row on the other side of the faces, or -1.
+    """
+    sources, _, _, _, bins = cues
+    for cue in range(sources.shape[0]):
+        plane = sources[cue, 1 + direction]
+        if plane >= 0:
+            total = np.int64(sums[plane, low, stop]) - np.int64(sums[plane, low, start])
+            if high >= 0:
+                other = low if sources[cue, 0] else high
+                total += np.int64(sums[plane, other, stop]) - np.int64(sums[plane, other, start])
+            rows[column] += total
+        column += 1 + bins
+
+
+@inlined
+def _add_row(base: Any, place: Any, pixels: Any, cues: Any, rows: Any, encoded: Any) -> None:
+    """Add the runs of one row to their regions: counts, coordinates, borders, boxes, cues."""
     labels, values, _, _, _, window, _ = pixels
     _, words, _, _, _ = cues
     regions, region_width, boxes, _, _ = rows
+    where, _, starts, counts, sums = encoded
     ndim = where.size
     last = ndim - 1
     width = window[0, last]
     shift = window[1, last]
-    start = 0
-    while start < width:
-        label = labels[base + start]
-        stop = start + 1
-        while stop < width and labels[base + stop] == label:
-            stop += 1
-        if label == 0:
-            start = stop
+    for run in range(counts[place]):
+        start = np.int64(starts[place, run])
+        stop = min(np.int64(starts[place, run + 1]), width)
+        label = np.int64(labels[base + start])
+        if label == 0 or start >= stop:
             continue
         n = stop - start
         left = start + shift
@@ -204,14 +262,16 @@ def _add_row(base: Any, where: Any, pixels: Any, cues: Any, rows: Any) -> None:
             column += 1
         regions[coordinates + last] += total
         regions[column] += squares
-        _add_cues(
-            values, cues, 0, base + start, n, 1, np.int64(0), np.int64(0), regions, column + 1
-        )
+        if sums.shape[0] > 0:
+            _add_sums(cues, 0, start, stop, place, np.int64(-1), sums, regions, column + 1)
+        else:
+            _add_cues(
+                values, cues, 0, base + start, n, 1, np.int64(0), np.int64(0), regions, column + 1
+            )
         for cue in range(words.shape[0]):
             column = row + words[cue, 1]
             for i in range(base + start, base + stop):
                 regions[column + values[words[cue, 0], i]] += 1
-        start = stop
 
 
 @inlined
@@ -245,22 +305,56 @@ def _add_open_face(
     )
 
 
+@inlined
+def _add_faces(
+    base: Any, start: Any, stop: Any, axis: Any, low: Any, high: Any, pixels: Any, cues: Any,
+    rows: Any, pairs: Any, encoded: Any,
+) -> None:  # fmt: skip
+    """Add the faces of the pixels `start` to `stop` - 1 of a row along an axis to their boundary.
+
+    They have one label on each side. `low` and `high` are the places of the rows of both sides.
+    """
+    labels, values, n_labels, _, strides, _, _ = pixels
+    _, _, _, boundaries, boundary_width = rows
+    where, _, _, _, sums = encoded
+    ndim = where.size
+    step = strides[axis]
+    u = labels[base + start]
+    v = labels[base + start + step]
+    if u == v:
+        return
+    if u > 0 and v > 0:
+        row = boundary_width * _boundary_between(u, v, n_labels, pairs)
+        boundaries[row + axis] += stop - start
+        if sums.shape[0] > 0 and axis < ndim - 1:
+            _add_sums(cues, 1 + axis, start, stop, low, high, sums, boundaries, row + ndim)
+        else:
+            _add_cues(
+                values, cues, 1 + axis, base + start, stop - start, 2, step, np.int64(0),
+                boundaries, row + ndim,
+            )  # fmt: skip
+        return
+    for k in range(start, stop):
+        at = k if axis == ndim - 1 else where[axis]
+        _add_open_face(base + k, axis, at, pixels, cues, rows, pairs)
+
+
 @kernel
 def scan_rows(
-    first_row: Any, last_row: Any, pixels: Any, cues: Any, rows: Any, pairs: Any, buffers: Any
+    first_row: Any, last_row: Any, pixels: Any, cues: Any, rows: Any, pairs: Any, encoded: Any
 ) -> Any:
     """Add rows `first_row` to `last_row` - 1; return the first row not done, if any, or `last_row`.
 
     The kernel adds to `rows` and `pairs`. No bounds checking is performed.
     """
-    labels, values, n_labels, shape, strides, window, _ = pixels
-    _, _, _, boundaries, boundary_width = rows
+    _, _, n_labels, shape, strides, window, _ = pixels
     ends, count, table, _ = pairs
-    where, at = buffers
+    where, places, starts, counts, _ = encoded
     ndim = shape.size
     last = ndim - 1
     width = shape[last]
     room = min(ends.shape[0], table.size // 4)  # the table stays at most half full
+    keeps_all = places.size > strides[0] // width
     for line in range(first_row, last_row):
         if count[0] + ndim * width > room and room < n_labels * (n_labels - 1) // 2:
             return line
@@ -274,38 +368,32 @@ def scan_rows(
         if outside:
             continue
         base = line * width
-        _add_row(base, where, pixels, cues, rows)
-        for axis in range(ndim):
-            if axis < last and where[axis] + 1 >= shape[axis]:
+        low = np.int64(line % places.size) if keeps_all else np.int64(0)
+        _encode(line, low, pixels, encoded)
+        _add_row(base, low, pixels, cues, rows, encoded)
+        n = window[0, last]
+        for axis in range(last):
+            if where[axis] + 1 >= shape[axis]:
                 continue
-            step = strides[axis]
-            n = min(window[0, last], width - (axis == last))
-            here = labels[base : base + n]
-            there = labels[base + step : base + step + n]
-            n_faces = 0
-            for k in range(n):  # no branch here: most neighbours are equal and are skipped
-                at[n_faces] = k
-                n_faces += here[k] != there[k]
-            face = 0
-            while face < n_faces:
-                start = at[face]
-                u = here[start]
-                v = there[start]
-                stop = start + 1
-                while stop < n and here[stop] == u and there[stop] == v:
-                    stop += 1
-                face += stop - start
-                if u > 0 and v > 0:
-                    row = boundary_width * _boundary_between(u, v, n_labels, pairs)
-                    boundaries[row + axis] += stop - start
-                    _add_cues(
-                        values, cues, 1 + axis, base + start, stop - start, 2, step, np.int64(0),
-                        boundaries, row + ndim,
-                    )  # fmt: skip
-                else:
-                    for k in range(start, stop):
-                        place = k if axis == last else where[axis]
-                        _add_open_face(base + k, axis, place, pixels, cues, rows, pairs)
+            above = line + strides[axis] // width
+            high = np.int64(above % places.size) if keeps_all else np.int64(1 + axis)
+            _encode(above, high, pixels, encoded)
+            start = np.int64(0)
+            here = np.int64(1)
+            there = np.int64(1)
+            while start < n:
+                end = np.int64(starts[low, here])
+                other = np.int64(starts[high, there])
+                stop = min(end, other, n)
+                _add_faces(base, start, stop, axis, low, high, pixels, cues, rows, pairs, encoded)
+                here += end == stop
+                there += other == stop
+                start = stop
+        for run in range(1, counts[low]):
+            start = np.int64(starts[low, run]) - 1
+            if start >= n:
+                break
+            _add_faces(base, start, start + 1, last, low, low, pixels, cues, rows, pairs, encoded)
     return last_row
 
 

@@ -96,14 +96,18 @@ def test_the_mean_alone_is_part_of_all(volume, dams):
         assert np.array_equal(light.region_mean(name), full.region_mean(name))
 
 
-@given(volumes(labels_up_to=40, n_cues=1), st.integers(1, 50))
-def test_neither_slices_nor_growth_change_anything(volume, size):
+@given(
+    volumes(labels_up_to=40, n_cues=1), st.integers(1, 50), st.sampled_from([0, 12, 1000]),
+    st.sampled_from(["all", "mean"]),
+)  # fmt: skip
+def test_neither_slices_nor_growth_nor_room_change_anything(volume, size, encoded, statistics):
     labels, cues = volume
-    whole = graph_of(labels, cues)
+    whole = graph_of(labels, cues, statistics=statistics)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_build_graph, "_SLICE", size)
         patch.setattr(_build_graph, "_ROOM", 0)
-        pieces = graph_of(labels, cues)
+        patch.setattr(_build_graph, "_MOST_ENCODED", encoded)
+        pieces = graph_of(labels, cues, statistics=statistics)
     for name in ("edges", "regions", "boundaries", "boxes"):
         assert np.array_equal(getattr(whole, name), getattr(pieces, name))
 

@@ -383,7 +383,8 @@ PRIVATE_IMPORTS = {
         _numba/test_compiler_cache.py _numba/test_hash_tables.py _numba/test_heaps.py
         _numba/test_compiler_sources.py _numba/test_calls_by_address.py _numba/test_sums.py
         _numba/test_union_find.py agglomeration/test_mean.py blocks/test_piece_runs.py
-        learning/test_decision_tree.py pixels/test_filters.py superpixels/test_boundary_cue.py
+        agglomeration/test_edge_lists.py learning/test_decision_tree.py pixels/test_filters.py
+        policy/test_threshold_codes.py superpixels/test_boundary_cue.py
         superpixels/test_oriented_energy.py superpixels/test_flood_minima.py
         superpixels/test_gaussian.py superpixels/test_watershed.py volumes/test_labels.py
     """,

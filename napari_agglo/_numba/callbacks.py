@@ -61,7 +61,7 @@ else:
     @intrinsic
     def call_python(typing_context: Any, address: Any, n: Any) -> Any:
         """Call the function at `address`, which takes the GIL while it runs."""
-        from llvmlite import ir  # type: ignore[import-untyped]
+        from llvmlite import ir
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             function = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])

@@ -7,8 +7,6 @@ from napari_agglo.agglomeration._adjacency import (
     NEXT,
     Adjacency,
     attach,
-    contract,
-    find_edge,
     link,
 )
 from napari_agglo.agglomeration._agglomerate import (
@@ -50,9 +48,7 @@ __all__ = [
     "agglomerate",
     "attach",
     "below_first",
-    "contract",
     "enter_edges",
-    "find_edge",
     "is_before",
     "link",
     "merge_greedily",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel, subroutine
-from napari_agglo._numba.hash_tables import find_entry, find_or_enter
+from napari_agglo._numba.hash_tables import find_or_enter
 
 
 class Adjacency(NamedTuple):
@@ -41,45 +41,14 @@ NEXT, PREVIOUS = 0, 1
 HEAD, DEGREE = 0, 1
 
 
-# All data of an edge that the mean needs, in one cache line: a merge mostly waits to fetch it.
-_EDGE = np.dtype(
-    [
-        ("ends", np.int32, (2,)),
-        ("links", np.int32, (2, 2)),
-        ("sums", np.int64, (2,)),
-        ("priority", np.float64),
-        ("entered", np.float64),
-        ("unused", np.int64),
-    ]
-)
-
-
-def edge_records(n_edges: int) -> NDArray[np.void]:
-    """Return zeroed records, each aligned to a cache line."""
-    line = _EDGE.itemsize
-    raw = np.zeros((n_edges + 1) * line, np.uint8)
-    first = -raw.ctypes.data % line
-    return raw[first : first + n_edges * line].view(_EDGE)
-
-
-def link(
-    edges: NDArray[np.int64], n_nodes: int, records: NDArray[np.void] | None = None
-) -> Adjacency:
-    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1.
-
-    The arrays of edges are columns of `records`, if there are any. Without records the arrays are
-    contiguous for any number of edges: columns of records are contiguous for a single edge only,
-    and kernels would be compiled a second time for the first such graph.
-    """
+def link(edges: NDArray[np.int64], n_nodes: int) -> Adjacency:
+    """Build the lists and the table of a graph of nodes 0..`n_nodes` - 1."""
     slots = 1 << max(4, (2 * len(edges) - 1).bit_length())
     nodes = np.zeros((n_nodes, 2), np.int32)
     nodes[:, HEAD] = -1
-    ends = np.empty((len(edges), 2), np.int32) if records is None else records["ends"]
-    links = np.empty((len(edges), 2, 2), np.int32) if records is None else records["links"]
-    ends[:] = edges
     graph = Adjacency(
-        ends=ends,
-        links=links,
+        ends=edges.astype(np.int32),
+        links=np.empty((len(edges), 2, 2), np.int32),
         nodes=nodes,
         table=np.zeros(slots, np.int64),
         filled=np.zeros(1, np.int64),
@@ -98,7 +67,7 @@ def _link_all(adjacency: Adjacency) -> None:
     for edge in range(ends.shape[0] - 1, -1, -1):
         for side in range(2):
             _push(links, nodes, 2 * edge + side, np.int64(ends[edge, side]))
-    _fill_table(ends, table, filled)
+    fill_table(ends, table, filled)
 
 
 @inlined
@@ -128,7 +97,7 @@ def _take_out(links: Any, nodes: Any, half: Any, node: Any) -> None:
 
 
 @subroutine
-def _fill_table(ends: Any, table: Any, filled: Any) -> None:
+def fill_table(ends: Any, table: Any, filled: Any) -> None:
     """Empty the table and enter all living edges."""
     table[:] = 0
     filled[0] = 0
@@ -138,12 +107,6 @@ def _fill_table(ends: Any, table: Any, filled: Any) -> None:
             v = np.int64(ends[edge, 1])
             find_or_enter(edge, u, v, True, ends, table)
             filled[0] += 1
-
-
-@inlined
-def find_edge(u: Any, v: Any, adjacency: Adjacency) -> Any:
-    """Return the edge between `u` and `v`, or -1."""
-    return find_entry(u, v, True, adjacency.ends, adjacency.table)
 
 
 @inlined
@@ -159,25 +122,17 @@ def attach(edge: Any, u: Any, v: Any, adjacency: Adjacency) -> None:
 
 
 @inlined
-def contract(edge: Any, adjacency: Adjacency) -> Any:
+def contract_arrays(
+    edge: Any, ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any
+) -> Any:
     """Merge the two nodes of `edge`; return (survivor, gone, number of parallel edges merged).
 
     The edge is removed. Every other edge of the removed node is moved to the survivor, or, where
     the survivor has an edge to the same neighbour, absorbed by that edge: the first entries of
     `kept` and `absorbed` are these edges, for the caller to merge their data.
-    """
-    ends, links, nodes, table, filled, kept, absorbed = adjacency
-    return contract_arrays(edge, ends, links, nodes, table, filled, kept, absorbed)
 
-
-@inlined
-def contract_arrays(
-    edge: Any, ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any
-) -> Any:
-    """Do the same as `contract`, with the arrays of an `Adjacency` unpacked, for the merge loops.
-
-    They unpack the record before the loop: in the loop of the mean, unpacking it for each merge
-    took a tenth of the time.
+    The arrays are those of an `Adjacency`, which the merge loops unpack before they begin: in the
+    loop, that took a tenth of the time.
     """
     survivor = np.int64(ends[edge, 0])
     gone = np.int64(ends[edge, 1])
@@ -189,7 +144,7 @@ def contract_arrays(
         survivor, gone = gone, survivor
     # Every edge that moves may fill a slot. Invariant: a quarter stays empty, so that searches end.
     if 4 * (filled[0] + nodes[gone, DEGREE]) > 3 * table.size:
-        _fill_table(ends, table, filled)
+        fill_table(ends, table, filled)
     n_parallel = 0
     half = np.int64(nodes[gone, HEAD])
     while half >= 0:

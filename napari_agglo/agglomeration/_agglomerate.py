@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from napari_agglo._data_warnings import warn_caller
 from napari_agglo._numba.callbacks import raise_error
 from napari_agglo._progress import ProgressCallback, report
-from napari_agglo.agglomeration._adjacency import Adjacency, edge_records, link
+from napari_agglo.agglomeration._adjacency import Adjacency, link
+from napari_agglo.agglomeration._edge_lists import edge_records, link_lists
 from napari_agglo.agglomeration._lazy_rescoring import bounds, enter_bounds, merge_lazily
 from napari_agglo.agglomeration._mean import mean_queue, merge_by_mean
 from napari_agglo.agglomeration._merge_tree import MergeTree
@@ -165,7 +166,7 @@ def merge_greedily(
 
 
 # The arguments of the loops: records, and at the end the id of the region of each node.
-MeanState = tuple[NDArray[Any], ...]  # arrays of an `Adjacency` and a `MeanQueue`, ids
+MeanState = tuple[NDArray[Any], ...]  # arrays of `EdgeLists` and a `MeanQueue`, ids
 RescoringState = tuple[
     Adjacency, EdgeQueue, NDArray[np.int64], Scoring, FeatureState, NDArray[np.int32]
 ]
@@ -183,9 +184,9 @@ def mean_state(
     sums[:, 0] = graph.boundaries[:, column]
     for axis in range(graph.layout.ndim):
         sums[:, 1] += 2 * graph.boundaries[:, axis]
-    adjacency = link(edges, graph.n_regions + 1, records)
+    lists = link_lists(edges, graph.n_regions + 1, records)
     ids = np.arange(graph.n_regions + 1, dtype=np.int32)
-    return (*adjacency, *mean_queue(records, forbidden), ids)
+    return (*lists, *mean_queue(records, forbidden), ids)
 
 
 def rescoring_state(

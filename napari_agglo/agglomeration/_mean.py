@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import heap_arrays, heap_order, heap_pop, heap_push
-from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, NEXT, contract_arrays
+from napari_agglo._numba.prefetch import prefetch
+from napari_agglo.agglomeration._adjacency import DEGREE, HEAD
+from napari_agglo.agglomeration._edge_lists import (
+    COUNT,
+    FIRST,
+    LARGE,
+    NEXT_LINE,
+    contract_lists,
+)
 from napari_agglo.agglomeration._merge_order import tie_of_edge
 
 # Sort of edges by priority: a radix sort of the bits of non-negative floats, in linear time.
@@ -30,6 +38,7 @@ from napari_agglo.agglomeration._merge_order import tie_of_edge
 # takes a quarter of that.
 
 
+_AHEAD = 8  # entries of the order between two requests for memory: the best of 4, 8 and 16
 _BITS = 11  # of a digit: the 2048 places that are written to stay in the first-level cache
 
 
@@ -98,12 +107,13 @@ class MeanQueue(NamedTuple):
 
 def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQueue:
     """Queue the edges that are not forbidden by their mean, ``sums[:, 0] / (255 sums[:, 1])``."""
-    n = len(records)
+    n = len(forbidden)
     sums = records["sums"]
     records["priority"] = np.inf
-    np.divide(sums[:, 0], 255.0 * sums[:, 1], out=records["priority"], where=~forbidden)
+    mean = records["priority"][:n]
+    np.divide(sums[:n, 0], 255.0 * sums[:n, 1], out=mean, where=~forbidden)
     records["entered"] = records["priority"]
-    order, order_keys = sort_edges(np.ascontiguousarray(records["priority"]))
+    order, order_keys = sort_edges(np.ascontiguousarray(mean))
     # An edge is entered again at most once for each edge that it absorbs and once for each pop;
     # ties are entered again when a region is renamed, and cleared when the heap is full.
     changed_keys, changed = heap_arrays(2 * n, np.float64)
@@ -126,7 +136,7 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
 
 @inlined
 def _renamed(
-    node: Any, new_id: Any, ends: Any, links: Any, nodes: Any, ids: Any, priority: Any,
+    node: Any, new_id: Any, ends: Any, lines: Any, nodes: Any, ids: Any, priority: Any,
     tie_keys: Any, ties: Any, n_ties: Any, plateau: Any,
 ) -> Any:  # fmt: skip
     """Assign a new, smaller id to a node, and new keys to its ties; return the number of ties.
@@ -150,31 +160,52 @@ def _renamed(
         heap_order(tie_keys, ties, kept)
         return kept
     ids[node] = new_id
-    half = np.int64(nodes[node, HEAD])
-    while half >= 0:
-        edge = half >> 1
-        if priority[edge] == plateau:
-            n_ties = heap_push(tie_keys, ties, n_ties, tie_of_edge(ends, ids, edge), edge)
-        half = np.int64(links[edge, half & 1, NEXT])
+    line = np.int64(nodes[node, HEAD])
+    while line >= 0:
+        for k in range(FIRST, FIRST + lines[line, COUNT]):
+            edge = np.int64(lines[line, k])
+            if priority[edge] == plateau:
+                n_ties = heap_push(tie_keys, ties, n_ties, tie_of_edge(ends, ids, edge), edge)
+        line = np.int64(lines[line, NEXT_LINE])
     return n_ties
+
+
+@inlined
+def _ask_ahead(cursor: Any, order: Any, gone: Any, ends: Any, nodes: Any, lines: Any) -> None:
+    """Ask for the edges that come next in the order, then for their nodes, then for the lists."""
+    for step in range(3):
+        at = cursor + _AHEAD * (3 - step)
+        if at >= order.size:
+            continue
+        edge = np.int64(order[at])
+        if gone[edge]:
+            continue
+        if step == 0:
+            prefetch(ends, edge)
+        for side in range(2):
+            if step == 1:
+                prefetch(nodes, np.int64(ends[edge, side]))
+            if step == 2:
+                prefetch(lines, np.int64(nodes[ends[edge, side], HEAD]))
 
 
 @kernel
 def merge_by_mean(
-    ends: Any, links: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
-    sums: Any, priority: Any, entered: Any, gone: Any, order: Any, order_keys: Any,
-    changed_keys: Any, changed: Any, tie_keys: Any, ties: Any, state: Any, plateau: Any,
-    ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
+    ends: Any, lines: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
+    places: Any, spare: Any, sums: Any, priority: Any, entered: Any, gone: Any, order: Any,
+    order_keys: Any, changed_keys: Any, changed: Any, tie_keys: Any, ties: Any, state: Any,
+    plateau: Any, ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
 ) -> Any:  # fmt: skip
     """Do merges `done` to `stop` - 1; return the number of merges so far, fewer when none is left.
 
-    No bounds checking is performed. The first line of arguments is an `Adjacency`, the next two are
-    a `MeanQueue`, `ids` has the id of the region of each node; they keep the state between calls.
+    No bounds checking is performed. The first nine arguments are `EdgeLists`, the next are a
+    `MeanQueue`, `ids` has the id of the region of each node; they keep the state between calls.
     """
     # Single arrays, not records as in the other kernels: with records the loop took 5 to 10 %
     # longer, measured in one process.
     cursor, n_changed, n_ties = state
     lowest = plateau[0]
+    is_large = ends.shape[0] > LARGE
     while done < stop:
         if n_ties == 0:
             lowest = np.inf
@@ -188,6 +219,8 @@ def merge_by_mean(
             if cursor < order.size and order_keys[cursor] == lowest:
                 edge = np.int64(order[cursor])
                 cursor += 1
+                if is_large:
+                    _ask_ahead(cursor, order, gone, ends, nodes, lines)
             elif n_changed > 0 and changed_keys[0] == lowest:
                 edge = np.int64(changed[0])
                 n_changed = heap_pop(changed_keys, changed, n_changed)
@@ -224,9 +257,11 @@ def merge_by_mean(
         gone[edge] = True
         n_ties = _renamed(
             ends[edge, 0 if a > b else 1], min(a, b),
-            ends, links, nodes, ids, priority, tie_keys, ties, n_ties, lowest,
+            ends, lines, nodes, ids, priority, tie_keys, ties, n_ties, lowest,
         )  # fmt: skip
-        _, _, n_parallel = contract_arrays(edge, ends, links, nodes, table, filled, kept, absorbed)
+        _, _, n_parallel = contract_lists(
+            edge, is_large, ends, lines, nodes, table, filled, kept, absorbed, places, spare
+        )
         for k in range(n_parallel):
             into = np.int64(kept[k])
             other = np.int64(absorbed[k])

@@ -34,8 +34,8 @@ from napari_agglo.agglomeration._adjacency import (
     DEGREE,
     HEAD,
     NEXT,
-    _fill_table,
     contract_arrays,
+    fill_table,
 )
 from napari_agglo.agglomeration._merge_order import tie_of
 from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, merge_bags
@@ -492,7 +492,7 @@ def offer(
                 if slots[other]["locked"] != 0 or slots[other]["part"] != slots[slot]["part"]:
                     continue
                 if 4 * (filled[0] + 1) > 3 * table.size:
-                    _fill_table(ends[: state[N_EDGES]], table, filled)
+                    fill_table(ends[: state[N_EDGES]], table, filled)
                 new = state[N_EDGES]
                 used_ends = ends[: new + 1]
                 edge = find_or_enter(new, slot, other, True, used_ends, table)

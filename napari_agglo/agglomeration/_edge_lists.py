@@ -1,7 +1,7 @@
 """Graph under contraction for the loop of the mean: the lists of neighbours in cache lines.
 
 A large graph is in main memory, where each access takes as long as hundreds of instructions: the
-loop of the mean does nothing but wait. All data of an edge are one cache line. So is a link in the
+loop of the mean does little but wait. All data of an edge are in one cache line. So is a link in the
 list of a node: the numbers of up to fourteen edges, and the next line. From a line, the edges, then
 the places of their new pairs in the hash table, and then the edges in those places are asked for,
 each all at once (`prefetch`), before the first of them is read. With a list that leads from edge to
@@ -23,14 +23,12 @@ from napari_agglo._numba.hash_tables import find_or_enter, pair_hash
 from napari_agglo._numba.prefetch import prefetch
 from napari_agglo.agglomeration._adjacency import DEGREE, HEAD, fill_table
 
-# All data of an edge that the mean needs, in one cache line.
+# All data of an edge that the mean needs: half a cache line.
 _EDGE = np.dtype(
     [
         ("ends", np.int32, (2,)),
         ("sums", np.int64, (2,)),
-        ("priority", np.float64),
         ("entered", np.float64),
-        ("unused", np.int64, (3,)),
     ]
 )
 # Columns of a line: the next line of the list, or -1; the number of its edges; the edges.
@@ -61,7 +59,7 @@ class EdgeLists(NamedTuple):
 
 
 def edge_records(n_edges: int) -> NDArray[np.void]:
-    """Return records for edges, each in a cache line, two at the least; none has ends yet.
+    """Return records for edges, two in a cache line, and two at the least; none has ends yet.
 
     The column of a single record would be contiguous, and kernels be compiled for that once more.
     """

@@ -39,6 +39,7 @@ from napari_agglo.agglomeration._merge_order import tie_of_edge
 
 
 _AHEAD = 8  # entries of the order between two requests for memory: the best of 4, 8 and 16
+_INFINITE = 1, 0  # sums of an edge whose mean is infinity
 _BITS = 11  # of a digit: the 2048 places that are written to stay in the first-level cache
 
 
@@ -91,8 +92,9 @@ def _scatter(keys: Any, edges: Any, shift: Any, starts: Any, out_keys: Any, out_
 class MeanQueue(NamedTuple):
     """Queue of the edges to merge; the fields are in the order of the kernel's arguments."""
 
-    sums: NDArray[np.int64]  # (edges, 2): of the cue, and of the pixels in that sum
-    priority: NDArray[np.float64]  # of each edge; inf if it is gone or must not be merged
+    # (edges, 2): of the cue, and of the pixels in that sum; without pixels, and so with a mean of
+    # infinity, where an edge is gone or must not be merged.
+    sums: NDArray[np.int64]
     entered: NDArray[np.float64]  # key of the entry that counts
     gone: NDArray[np.bool_]  # edges that will not be merged any more; a byte each, so quickly read
     order: NDArray[np.int32]  # edges of the initial graph by ascending priority ...
@@ -109,18 +111,19 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
     """Queue the edges that are not forbidden by their mean, ``sums[:, 0] / (255 sums[:, 1])``."""
     n = len(forbidden)
     sums = records["sums"]
-    records["priority"] = np.inf
-    mean = records["priority"][:n]
+    sums[:n][forbidden] = _INFINITE
+    sums[n:] = _INFINITE
+    mean = np.full(n, np.inf)
     np.divide(sums[:n, 0], 255.0 * sums[:n, 1], out=mean, where=~forbidden)
-    records["entered"] = records["priority"]
-    order, order_keys = sort_edges(np.ascontiguousarray(mean))
+    records["entered"] = np.inf
+    records["entered"][:n] = mean
+    order, order_keys = sort_edges(mean)
     # An edge is entered again at most once for each edge that it absorbs and once for each pop;
     # ties are entered again when a region is renamed, and cleared when the heap is full.
     changed_keys, changed = heap_arrays(2 * n, np.float64)
     tie_keys, ties = heap_arrays(3 * n, np.int64)
     return MeanQueue(
         sums=sums,
-        priority=records["priority"],
         entered=records["entered"],
         gone=forbidden.copy(),
         order=order,
@@ -135,8 +138,21 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
 
 
 @inlined
+def _mean(edge: Any, sums: Any) -> Any:
+    """Return the mean of an edge: computing it takes less time than reading it from memory."""
+    return sums[edge, 0] / (255.0 * sums[edge, 1])
+
+
+@inlined
+def _forbid(edge: Any, sums: Any) -> None:
+    """Set the mean of an edge to infinity."""
+    sums[edge, 0] = 1
+    sums[edge, 1] = 0
+
+
+@inlined
 def _renamed(
-    node: Any, new_id: Any, ends: Any, lines: Any, nodes: Any, ids: Any, priority: Any,
+    node: Any, new_id: Any, ends: Any, lines: Any, nodes: Any, ids: Any, sums: Any,
     tie_keys: Any, ties: Any, n_ties: Any, plateau: Any,
 ) -> Any:  # fmt: skip
     """Assign a new, smaller id to a node, and new keys to its ties; return the number of ties.
@@ -150,8 +166,9 @@ def _renamed(
         kept = np.int64(0)
         for k in range(n_ties):
             edge = ties[k]
-            risen = priority[edge] != plateau
-            if priority[edge] < np.inf and (risen or tie_keys[k] == tie_of_edge(ends, ids, edge)):
+            now = _mean(edge, sums)
+            risen = now != plateau
+            if now < np.inf and (risen or tie_keys[k] == tie_of_edge(ends, ids, edge)):
                 ties[kept] = edge
                 kept += 1
         ids[node] = new_id
@@ -164,7 +181,7 @@ def _renamed(
     while line >= 0:
         for k in range(FIRST, FIRST + lines[line, COUNT]):
             edge = np.int64(lines[line, k])
-            if priority[edge] == plateau:
+            if _mean(edge, sums) == plateau:
                 n_ties = heap_push(tie_keys, ties, n_ties, tie_of_edge(ends, ids, edge), edge)
         line = np.int64(lines[line, NEXT_LINE])
     return n_ties
@@ -192,7 +209,7 @@ def _ask_ahead(cursor: Any, order: Any, gone: Any, ends: Any, nodes: Any, lines:
 @kernel
 def merge_by_mean(
     ends: Any, lines: Any, nodes: Any, table: Any, filled: Any, kept: Any, absorbed: Any,
-    places: Any, spare: Any, sums: Any, priority: Any, entered: Any, gone: Any, order: Any,
+    places: Any, spare: Any, sums: Any, entered: Any, gone: Any, order: Any,
     order_keys: Any, changed_keys: Any, changed: Any, tie_keys: Any, ties: Any, state: Any,
     plateau: Any, ids: Any, winners: Any, losers: Any, priorities: Any, done: Any, stop: Any,
 ) -> Any:  # fmt: skip
@@ -228,7 +245,7 @@ def merge_by_mean(
                 break
             if gone[edge] or entered[edge] != lowest:
                 continue
-            now = priority[edge]
+            now = _mean(edge, sums)
             if now == lowest:
                 n_ties = heap_push(tie_keys, ties, n_ties, tie_of_edge(ends, ids, edge), edge)
             else:
@@ -239,7 +256,7 @@ def merge_by_mean(
         edge = np.int64(ties[0])
         key = tie_keys[0]
         n_ties = heap_pop(tie_keys, ties, n_ties)
-        now = priority[edge]
+        now = _mean(edge, sums)
         if now != lowest:
             if entered[edge] == lowest and now < np.inf:  # its mean rose while it was in this heap
                 entered[edge] = now
@@ -253,11 +270,11 @@ def merge_by_mean(
         losers[done] = max(a, b)
         priorities[done] = lowest
         done += 1
-        priority[edge] = np.inf
+        _forbid(edge, sums)
         gone[edge] = True
         n_ties = _renamed(
             ends[edge, 0 if a > b else 1], min(a, b),
-            ends, lines, nodes, ids, priority, tie_keys, ties, n_ties, lowest,
+            ends, lines, nodes, ids, sums, tie_keys, ties, n_ties, lowest,
         )  # fmt: skip
         _, _, n_parallel = contract_lists(
             edge, is_large, ends, lines, nodes, table, filled, kept, absorbed, places, spare
@@ -265,18 +282,17 @@ def merge_by_mean(
         for k in range(n_parallel):
             into = np.int64(kept[k])
             other = np.int64(absorbed[k])
-            sums[into, 0] += sums[other, 0]
-            sums[into, 1] += sums[other, 1]
-            if priority[into] == np.inf or priority[other] == np.inf:
-                priority[into] = np.inf  # a merge forbidden to a part is forbidden to the whole
+            if sums[into, 1] == 0 or sums[other, 1] == 0:
+                _forbid(into, sums)  # a merge forbidden to a part is forbidden to the whole
                 gone[into] = True
             else:
-                mean = sums[into, 0] / (255.0 * sums[into, 1])
-                priority[into] = mean
+                sums[into, 0] += sums[other, 0]
+                sums[into, 1] += sums[other, 1]
+                mean = _mean(into, sums)
                 if mean < entered[into]:
                     entered[into] = mean
                     n_changed = heap_push(changed_keys, changed, n_changed, mean, into)
-            priority[other] = np.inf
+            _forbid(other, sums)
             gone[other] = True
     state[0] = cursor
     state[1] = n_changed

@@ -1,11 +1,11 @@
 """Graph under contraction for the loop of the mean: the lists of neighbours in cache lines.
 
 A large graph is in main memory, where each access takes as long as hundreds of instructions: the
-loop of the mean does little but wait. All data of an edge are in one cache line. So is a link in the
-list of a node: the numbers of up to fourteen edges, and the next line. From a line, the edges, then
-the places of their new pairs in the hash table, and then the edges in those places are asked for,
-each all at once (`prefetch`), before the first of them is read. With a list that leads from edge to
-edge, as in `Adjacency`, the whole loop takes a sixth longer on five million edges.
+loop of the mean does little but wait. All data of an edge are in one cache line. So is a link in
+the list of a node: the numbers of up to fourteen edges, and the next line. From a line, the edges,
+then the places of their new pairs in the hash table, and then the edges in those places are asked
+for, each all at once (`prefetch`), before the first of them is read. With a list that leads from
+edge to edge, as in `Adjacency`, the whole loop takes a sixth longer on five million edges.
 
 As in `Adjacency`, the edges of the node of smaller degree move to the other. An edge that is
 absorbed by a parallel one stays in the list of its other node, without ends, until this moves.

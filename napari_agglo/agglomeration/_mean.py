@@ -39,7 +39,6 @@ from napari_agglo.agglomeration._merge_order import tie_of_edge
 
 
 _AHEAD = 8  # entries of the order between two requests for memory: the best of 4, 8 and 16
-_INFINITE = 1, 0  # sums of an edge whose mean is infinity
 _BITS = 11  # of a digit: the 2048 places that are written to stay in the first-level cache
 
 
@@ -111,8 +110,7 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
     """Queue the edges that are not forbidden by their mean, ``sums[:, 0] / (255 sums[:, 1])``."""
     n = len(forbidden)
     sums = records["sums"]
-    sums[:n][forbidden] = _INFINITE
-    sums[n:] = _INFINITE
+    sums[:n, 1][forbidden] = 0
     mean = np.full(n, np.inf)
     np.divide(sums[:n, 0], 255.0 * sums[:n, 1], out=mean, where=~forbidden)
     records["entered"] = np.inf
@@ -140,14 +138,7 @@ def mean_queue(records: NDArray[np.void], forbidden: NDArray[np.bool_]) -> MeanQ
 @inlined
 def _mean(edge: Any, sums: Any) -> Any:
     """Return the mean of an edge: computing it takes less time than reading it from memory."""
-    return sums[edge, 0] / (255.0 * sums[edge, 1])
-
-
-@inlined
-def _forbid(edge: Any, sums: Any) -> None:
-    """Set the mean of an edge to infinity."""
-    sums[edge, 0] = 1
-    sums[edge, 1] = 0
+    return sums[edge, 0] / (255.0 * sums[edge, 1]) if sums[edge, 1] > 0 else np.inf
 
 
 @inlined
@@ -270,7 +261,7 @@ def merge_by_mean(
         losers[done] = max(a, b)
         priorities[done] = lowest
         done += 1
-        _forbid(edge, sums)
+        sums[edge, 1] = 0
         gone[edge] = True
         n_ties = _renamed(
             ends[edge, 0 if a > b else 1], min(a, b),
@@ -283,7 +274,7 @@ def merge_by_mean(
             into = np.int64(kept[k])
             other = np.int64(absorbed[k])
             if sums[into, 1] == 0 or sums[other, 1] == 0:
-                _forbid(into, sums)  # a merge forbidden to a part is forbidden to the whole
+                sums[into, 1] = 0  # a merge forbidden to a part is forbidden to the whole
                 gone[into] = True
             else:
                 sums[into, 0] += sums[other, 0]
@@ -292,7 +283,7 @@ def merge_by_mean(
                 if mean < entered[into]:
                     entered[into] = mean
                     n_changed = heap_push(changed_keys, changed, n_changed, mean, into)
-            _forbid(other, sums)
+            sums[other, 1] = 0
             gone[other] = True
     state[0] = cursor
     state[1] = n_changed

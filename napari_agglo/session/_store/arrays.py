@@ -263,10 +263,10 @@ def read_contents(folder: Path, name: str, note: ArrayNote) -> Contents:
     try:
         plain = json.loads((path / "zarr.json").read_bytes())
         _check_description(plain, note)
-        stored = zarr.open_array(str(path), mode="r")
-        require_memory(stored, name)
+        require_memory(note, name)
         contents = _read_rows(path, plain, note)
         if contents is None:
+            stored = zarr.open_array(str(path), mode="r")
             array = np.array(stored[...], np.dtype(note.dtype), copy=None)
             contents = Contents(array, digest_array(array), extent_of(array))
     except InvalidInput as error:
@@ -322,9 +322,12 @@ def _read_rows(path: Path, plain: Any, note: ArrayNote) -> Contents | None:
         digest.filled(start, start + part.nbytes)
         return extent
 
-    starts = range(0, shape[axis], rows)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        extents = list(pool.map(read, product(np.ndindex(*shape[:axis]), starts)))
+    places = list(product(np.ndindex(*shape[:axis]), range(0, shape[axis], rows)))
+    if len(places) == 1:  # starting a thread takes longer
+        extents = [read(places[0])]
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            extents = list(pool.map(read, places))
     lowest, highest = zip(*extents, strict=True)
     return Contents(array, digest.checksum(), (min(lowest), max(highest)))
 

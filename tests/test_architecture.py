@@ -425,7 +425,8 @@ PRIVATE_IMPORTS = {
         session/relearn/test_refit.py session/suggestions/test_rank.py
     """,
     "The store below the session: entries of any kind, faults of the disk, a killed process.": """
-        blocks/test_engine_faults.py blocks/test_final_merges.py blocks/test_engine_kills.py
+        blocks/test_engine_faults.py blocks/test_engine_kills.py blocks/test_engine_overlap.py
+        blocks/test_final_merges.py
         blocks/test_run_files_damage.py oracles/appender.py oracles/disks.py
         session/store/test_journal.py session/store/test_journal_crash.py
         session/store/test_manifest.py session/test_marks.py

@@ -13,16 +13,18 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from napari_agglo._progress import Progress, ProgressCallback, check_progress
+from napari_agglo._progress import ProgressCallback, check_progress
 from napari_agglo.blocks._block_grid import reduced_tasks
 from napari_agglo.blocks._budget import (
     block_bytes,
     check_workers,
     give_back_memory,
+    graph_bytes,
     largest_reduction,
     tasks_that_fit,
 )
@@ -30,6 +32,7 @@ from napari_agglo.blocks._chunk_census import lost_chunks
 from napari_agglo.blocks._dask_client import Workers
 from napari_agglo.blocks._plan import read_plan
 from napari_agglo.blocks._run_files import Job, Redo
+from napari_agglo.blocks._stage_progress import BesideProgress, StageProgress
 from napari_agglo.blocks._stages import Stage, block_of, prepare, stages_of
 from napari_agglo.blocks._task_markers import (
     DISK_FULL,
@@ -50,7 +53,6 @@ from napari_agglo.errors import Cancelled, Install, InvalidInput, check_choice, 
 
 _MOST_FAILURES = 10  # of one stage, before the rest is not begun
 _MOST_REPEATS = 3  # of a task whose result is found damaged
-_PAUSE = 0.3  # seconds between two reports from inside of tasks
 
 Result = dict[str, Any]
 
@@ -104,6 +106,31 @@ def _is_fatal(error: Exception) -> bool:
     """Return whether other blocks would fail in the same way: a full disk, no permission."""
     cause = cause_of_system(error)
     return isinstance(error, MemoryError) or (cause is not None and cause.errno in _FATAL)
+
+
+# Stages whose stores no other stage reads before the labels, and those of one task meanwhile.
+_BESIDE, _ALONE = ("superpixels", "overview"), ("graph", "tree", "table")
+
+
+class _Turn(NamedTuple):
+    """Stages that are done one after another, and others at the same time, in threads left over."""
+
+    stages: list[Stage]
+    beside: list[Stage]
+
+    def names(self) -> list[str]:
+        return [stage.name for stage in (*self.stages, *self.beside)]
+
+
+def _turns(stages: list[Stage], overlap: bool) -> list[_Turn]:
+    """Return the stages in turns, one in each unless some may overlap."""
+    beside = [one for one in stages if overlap and one.name.partition("-")[0] in _BESIDE]
+    alone = [one for one in stages if beside and one.name in _ALONE]
+    turns = [_Turn([one], []) for one in stages if one not in beside and one not in alone]
+    if beside:
+        at = next(k for k, turn in enumerate(turns) if turn.stages[0].name == "labels")
+        turns.insert(at, _Turn(alone, beside))
+    return turns
 
 
 @dataclass
@@ -229,19 +256,21 @@ class _Runner:
         at = 0
         if only is None and self._part is None and not any(map(self._left, self._stages)):
             self._find_lost_chunks()
-        while at < len(self._stages):
-            stage = self._stages[at]
-            if only is not None and stage.name != only:
+        turns = _turns(self._stages, only is None and self._may_overlap())
+        while at < len(turns):
+            turn = turns[at]
+            if only is not None and turn.stages[0].name != only:
                 at += 1
                 continue
             if block is not None:
-                remove_marker(self._job, stage.name, block)
-            redo = self._do(stage, block)
+                remove_marker(self._job, turn.stages[0].name, block)
+            redo = self._do_turn(turn, block)
             if redo:
-                at = self._forget(redo)
+                first = self._forget(redo)
+                at = next(k for k, one in enumerate(turns) if first in one.names())
                 only = None  # an earlier stage has to be done first
                 continue
-            if self._part is not None and self._touched(stage):
+            if self._part is not None and self._touched(turn.stages[0]):
                 break
             at += 1
         self._result.is_complete = only is None and self._part is None
@@ -267,11 +296,76 @@ class _Runner:
     def _left(self, stage: Stage) -> list[int]:
         return [k for k in range(stage.tasks) if read_marker(self._job, stage.name, k) is None]
 
-    def _do(self, stage: Stage, block: int | None) -> list[tuple[str, int]]:
+    def _may_overlap(self) -> bool:
+        """Return whether superpixels may be written while the graph is agglomerated."""
+        plan = self._job.plan
+        threads = self._client is None and self._part is None and self._workers > 1
+        return threads and plan.superpixels is None and not plan.dams
+
+    def _do_turn(self, turn: _Turn, block: int | None) -> list[tuple[str, int]]:
+        """Do the stages of a turn; return tasks whose results are damaged."""
+        if not turn.beside:
+            return self._do(turn.stages[0], block, self._progress)
+        if not self._fits_beside():
+            return self._do_all([*turn.beside, *turn.stages], self._progress)
+        for stage in turn.beside:  # the tree refers to the superpixels of the volume
+            self._prepare(stage)
+        # One of the threads agglomerates; it joins the others when it has ended.
+        places = threading.Semaphore(self._workers)
+        beside = BesideProgress(self._progress)
+        with ThreadPoolExecutor(1) as pool:
+            with places:
+                stages = pool.submit(self._do_all, turn.beside, beside.tell, places)
+                try:
+                    redo = self._do_all(turn.stages, self._progress)
+                    beside.show()
+                except BaseException:
+                    beside.has_failed = True
+                    raise
+            return redo + stages.result()
+
+    def _prepare(self, stage: Stage) -> None:
+        """Make the stores that a stage writes to; forget what was done in those that were lost."""
         with writing(self._job.folder):
             lost = prepare(self._job, stage)
         for one in lost:
             forget_stage(self._job, one.name)
+
+    def _do_all(
+        self,
+        stages: list[Stage],
+        progress: ProgressCallback | None,
+        places: threading.Semaphore | None = None,
+    ) -> list[tuple[str, int]]:
+        """Do stages one after another; end after one that finds damaged results, and return these.
+
+        With `places`, each task takes one of them.
+        """
+        for stage in stages:
+            redo = self._do(stage, None, progress, places)
+            if redo:
+                return redo
+        return []
+
+    def _fits_beside(self) -> bool:
+        """Return whether the graph and blocks in the other threads fit in the budget."""
+        plan = self._job.plan
+        notes = [
+            read_marker(self._job, "statistics", block) or {}
+            for block in range(self._job.grid.n_blocks)
+        ]
+        sizes = [sum(one.get(name, 0) for one in notes) for name in ("regions", "boundaries")]
+        blocks = (self._workers - 1) * block_bytes(plan, plan.block)
+        return tasks_that_fit(plan, graph_bytes(plan, *sizes) + blocks) > 0
+
+    def _do(
+        self,
+        stage: Stage,
+        block: int | None,
+        progress: ProgressCallback | None,
+        places: threading.Semaphore | None = None,
+    ) -> list[tuple[str, int]]:
+        self._prepare(stage)
         left = self._left(stage) if block is None else [block]
         if self._part is not None:
             i, n = self._part
@@ -279,13 +373,13 @@ class _Runner:
         if not left:
             return []
         began = time.monotonic()
-        count = _Count(self._job, stage, left, self._progress)
+        count = StageProgress(self._job, stage, left, progress)
         count.tell()  # workers of a client report nothing before their first task is done
         redo: list[tuple[str, int]] = []
         failures: list[tuple[int, str]] = []
         n_left = len(left)
         absent: dict[str, int] = {}
-        for index, notes in self._results(stage, left, count):
+        for index, notes in self._results(stage, left, count, places):
             if "redo" in notes:
                 redo += [(name, number) for name, number in notes["redo"]]
             elif "failed" in notes:
@@ -314,12 +408,20 @@ class _Runner:
         return redo
 
     def _results(
-        self, stage: Stage, left: list[int], count: _Count
+        self,
+        stage: Stage,
+        left: list[int],
+        count: StageProgress,
+        places: threading.Semaphore | None,
     ) -> Iterator[tuple[int, Result]]:
-        if stage.tasks == 1 or (self._client is None and len(left) == 1):
+        """Do tasks here, in threads or by a client, and give their results."""
+        folder = str(self._job.folder)
+        is_one = stage.tasks == 1 or (self._client is None and len(left) == 1)
+        if is_one:
+            others = 0 if self._client is None else self._client.others
             for index in left:
-                others = 0 if self._client is None else self._client.others
-                notes = run_task(str(self._job.folder), stage.name, index, count.inner, others)
+                with nullcontext() if places is None else places:
+                    notes = run_task(folder, stage.name, index, count.inner, others)
                 count.add(index)
                 yield index, notes
         elif self._client is not None:
@@ -327,10 +429,10 @@ class _Runner:
         else:
             fitting = tasks_that_fit(self._job.plan, self._task_bytes(stage, left))
             workers = min(self._workers, max(1, fitting))
-            yield from _by_threads(workers, str(self._job.folder), stage.name, left, count)
+            yield from _by_threads(workers, folder, stage.name, left, count, places)
 
     def _by_client(
-        self, workers: Workers, stage: Stage, left: list[int], count: _Count
+        self, workers: Workers, stage: Stage, left: list[int], count: StageProgress
     ) -> Iterator[tuple[int, Result]]:
         folder = str(self._job.folder)
         try:
@@ -363,7 +465,7 @@ class _Runner:
             tasks.append(sizes)
         return largest_reduction(job.plan, tasks)
 
-    def _forget(self, tasks: Iterable[tuple[str, int]]) -> int:
+    def _forget(self, tasks: Iterable[tuple[str, int]]) -> str:
         """Remove the markers of damaged results; return the first stage to do again."""
         names = [stage.name for stage in self._stages]
         first = len(names)
@@ -378,69 +480,16 @@ class _Runner:
                 )
             remove_marker(self._job, *task)
             first = min(first, names.index(task[0]))
-        return first
-
-
-class _Count:
-    """Progress of a stage, and the event that stops its tasks; many threads report to it."""
-
-    def __init__(
-        self, job: Job, stage: Stage, left: list[int], progress: ProgressCallback | None
-    ) -> None:
-        self.stop = threading.Event()
-        self.error: BaseException | None = None
-        self._job, self._stage, self._progress = job, stage, progress
-        self._total, self._done = stage.tasks, stage.tasks - len(left)
-        self._todo, self._finished, self._voxels = len(left), 0, 0
-        self._inside = 0.0  # share of the task of a stage of one
-        self._began = self._last = time.monotonic()
-        self._lock = threading.Lock()
-
-    def add(self, index: int) -> None:
-        """Count a finished task."""
-        with self._lock:
-            self._done += 1
-            self._finished += 1
-            if self._stage.voxels:
-                self._voxels += self._job.grid.voxels(index)
-        self.tell()
-
-    def inner(self, inside: Progress) -> None:
-        """Hear from inside of a task: stop it if the run is stopped, and pass progress on."""
-        if self.stop.is_set():
-            raise Cancelled("Cancelled.")
-        if time.monotonic() - self._last >= _PAUSE:
-            self.tell(inside.whole if self._total == 1 else 0.0)
-
-    def tell(self, inside: float = 0.0) -> None:
-        """Report how far the stage is."""
-        if self._progress is None:
-            return
-        with self._lock:
-            self._last = time.monotonic()
-            spent = self._last - self._began
-            rate = self._voxels / spent if self._voxels and spent else 0.0
-            left = (
-                (self._todo - self._finished) * spent / self._finished if self._finished else None
-            )
-            detail = f"{self._done}/{self._total}"
-            if rate:
-                detail += f", {rate / 1e6:.1f} Mvoxel/s"
-            done, total = self._done, self._total
-            if total == 1:  # its task may have several parts, each from 0 to 1: never go back
-                self._inside = 1.0 if done else max(self._inside, inside)
-                done, total = round(1000 * self._inside), 1000
-            state = Progress(self._stage.name, done, total, seconds_left=left, detail=detail)
-            try:
-                self._progress(state)
-            except BaseException as error:
-                self.error = error
-                self.stop.set()
-                raise
+        return names[first]
 
 
 def _by_threads(
-    workers: int, folder: str, stage: str, left: list[int], count: _Count
+    workers: int,
+    folder: str,
+    stage: str,
+    left: list[int],
+    count: StageProgress,
+    places: threading.Semaphore | None,
 ) -> Iterator[tuple[int, Result]]:
     """Do tasks in the threads of dask, and give their results."""
     try:
@@ -457,7 +506,8 @@ def _by_threads(
         if count.stop.is_set():
             return
         try:
-            notes = run_task(folder, stage, index, count.inner)
+            with nullcontext() if places is None else places:
+                notes = run_task(folder, stage, index, count.inner)
             results.append((index, notes))
             if notes.get("fatal"):
                 count.stop.set()

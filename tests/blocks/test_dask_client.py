@@ -22,7 +22,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import blocks
-from napari_agglo.blocks import _budget, _dask_client, _engine
+from napari_agglo.blocks import _budget, _dask_client, _engine, _stage_progress
 from napari_agglo.blocks._dask_client import Workers
 
 distributed = pytest.importorskip("distributed")
@@ -260,7 +260,7 @@ def test_more_threads_than_the_budget_allows_are_refused(tmp_path):
 
 
 def test_progress_never_goes_back(place, monkeypatch):
-    monkeypatch.setattr(_engine, "_PAUSE", 0.0)
+    monkeypatch.setattr(_stage_progress, "_PAUSE", 0.0)
     gold = agglo.sample("neuropil2d").gold[:160, :200]
     zarr.save_array(str(place / "gold.zarr"), gold)
     planned(place, "progress", gold=str(place / "gold.zarr"))
@@ -289,7 +289,7 @@ def test_parts_of_a_task_do_not_move_its_progress_back(place):
     plan = planned(place, "parts")
     tree = next(stage for stage in stages_of(plan) if stage.name == "tree")
     seen = []
-    count = _engine._Count(_engine.Job(place, plan), tree, [0], seen.append)
+    count = _stage_progress.StageProgress(_engine.Job(place, plan), tree, [0], seen.append)
     count._last = -1.0
     with ThreadPoolExecutor(1) as pool:
         for share in (0, 8, 2, 10):

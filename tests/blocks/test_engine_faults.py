@@ -145,7 +145,7 @@ def fail_after(times, error, monkeypatch, *names):
 
 
 FULL_DISKS = [  # a chunk, an array, a marker, a new store, and the note that all is done
-    ("zarr.storage._local._put", 0, "pyramid-2/*"),
+    ("napari_agglo.blocks._stores.files.write_whole", 0, "pyramid-2/*"),
     ("napari_agglo.volumes._precomputed.Path.write_bytes", 1, "precomputed-0/*"),
     ("numpy.lib.format.write_array", 0, "tree/*"),
     ("numpy.lib.format.write_array_header_1_0", 0, "graph/*"),
@@ -158,7 +158,7 @@ FULL_DISKS = [  # a chunk, an array, a marker, a new store, and the note that al
 @pytest.mark.parametrize(
     ("where", "times", "forgotten"),
     [
-        ("zarr.storage._local._put", 2, "labels/*"),
+        ("napari_agglo.blocks._stores.files.write_whole", 2, "labels/*"),
         *(pytest.param(*row, marks=pytest.mark.slow) for row in FULL_DISKS),
     ],
 )

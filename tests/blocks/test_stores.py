@@ -54,3 +54,27 @@ def test_blocks_in_one_chunk_or_shard_lose_voxels(tmp_path, unit, monkeypatch):
 def test_blocks_of_whole_chunks_or_shards_lose_none(tmp_path, unit, monkeypatch):
     assert written_at_a_time(tmp_path / "labels.ome.zarr", unit, (8, 8), monkeypatch) == [[1], [2]]
     check_alignment((8, 8), unit.get("shards", unit["chunks"]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("unit", [CHUNK, SHARD])
+@pytest.mark.parametrize("version", ["0.4", "0.5"])
+def test_chunks_are_the_bytes_that_zarr_writes(tmp_path, dtype, unit, version):
+    if version == "0.4" and unit is SHARD:
+        unit = {"chunks": (4, 4)}
+    image = plan_image("labels", (21, 30), (1, 1), levels=1, version=version)
+    values = np.random.default_rng(0).integers(0, 4, (21, 30)).astype(dtype)
+    for name in ("ours", "zarr"):
+        create_levels(tmp_path / name, image, np.dtype(dtype), **unit)
+    array = zarr.open_array(str(tmp_path / "zarr" / "0"), mode="r+")
+    array = array.with_config({"write_empty_chunks": True})
+    for rows in (slice(0, 16), slice(16, 21)):
+        box = (rows, slice(0, 30))
+        write_block(tmp_path / "ours", 0, box, values[box])
+        array[box] = values[box]
+    ours, theirs = (
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (tmp_path / "ours", tmp_path / "zarr")
+    )
+    assert ours == theirs
+    assert (zarr.open_array(str(tmp_path / "ours" / "0"), mode="r")[...] == values).all()

@@ -18,6 +18,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import blocks
+from napari_agglo.blocks import _remote_copy
 from napari_agglo.errors import Cancelled, SetOption
 from napari_agglo.volumes import open_levels, open_volume, write_labels
 
@@ -352,4 +353,5 @@ def test_a_killed_copy_goes_on(run, tmp_path, after):
         if os.stat(tmp_path / "out" / "cells" / name).st_mtime_ns == time
     ]
     assert all(there[name] == expected[name] for name in kept), "no half of an object is kept"
-    assert len(kept) >= after - 8, "but for those whose list was not written yet"
+    # Each of the threads of two tasks may have written an object that is not in the list yet.
+    assert len(kept) >= after - 2 * _remote_copy._AT_A_TIME

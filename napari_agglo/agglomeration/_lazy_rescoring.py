@@ -26,16 +26,8 @@ from napari_agglo.agglomeration._adjacency import Adjacency
 from napari_agglo.agglomeration._merge_order import comes_before, ids_of
 from napari_agglo.agglomeration._rescoring import EdgeQueue, _remove, merge_pair, put_edge
 from napari_agglo.features import FeatureState, assemble
-from napari_agglo.policy import (
-    CHUNK,
-    CodedForest,
-    Scoring,
-    Trees,
-    coded_forest,
-    update_codes,
-    walk_row,
-    walk_rows,
-)
+from napari_agglo.policy import CHUNK, Scoring, Trees, walk_row, walk_rows
+from napari_agglo.policy._threshold_codes import CodedForest, coded_forest, update_codes
 
 # Trees between two looks at the bound. Of groups of 1, 2, 4 and 8, with limits of 0.8 to 1.1 times
 # the priority, these took the least time on the sample and on real volumes.

@@ -43,7 +43,6 @@ from napari_agglo.policy._score import (
     score_chunk,
     scoring,
 )
-from napari_agglo.policy._threshold_codes import CodedForest, coded_forest, update_codes
 from napari_agglo.policy._tree_walk import CHUNK, Trees, tree_values, walk_row, walk_rows
 
 __all__ = [
@@ -54,7 +53,6 @@ __all__ = [
     "PYTHON",
     "RANDOM",
     "CallablePolicy",
-    "CodedForest",
     "DataDifference",
     "Forest",
     "LearnedPolicy",
@@ -71,7 +69,6 @@ __all__ = [
     "as_policy",
     "check_local",
     "checked_scores",
-    "coded_forest",
     "data_differences",
     "data_profile",
     "flatten_trees",
@@ -92,7 +89,6 @@ __all__ = [
     "scoring",
     "stretched",
     "tree_values",
-    "update_codes",
     "walk_row",
     "walk_rows",
 ]

@@ -13,6 +13,7 @@ import pytest
 
 import napari_agglo
 from napari_agglo._numba import kernel_sources
+from napari_agglo.session import _warm_up
 
 ROOT = Path(napari_agglo.__file__).parent
 
@@ -64,7 +65,9 @@ def test_all_that_is_compiled_into_a_kernel_is_among_its_sources():
     assert len(kernels) > 50
     for kernel in kernels:
         sources = kernel_sources(Path(kernel.py_func.__code__.co_filename))
-        assert len(sources) <= 40, "a change of most of the package compiles it again"
+        # `_warm_up` imports the kernels of all stages; its own does nothing.
+        few = len(sources) <= 35 or kernel.py_func is _warm_up._nothing.py_func
+        assert few, "a change of most of the package compiles it again"
         waiting, known = [kernel.py_func], set()
         while waiting:
             function = waiting.pop()

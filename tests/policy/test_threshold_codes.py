@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from napari_agglo._numba import kernel
-from napari_agglo.policy import Forest, coded_forest, update_codes, walk_row
+from napari_agglo.policy import Forest, walk_row
+from napari_agglo.policy._threshold_codes import coded_forest, update_codes
 from tests.examples import examples
 
 # Values beside each other, both zeros, the smallest, the largest, and what is not a number.

@@ -85,6 +85,7 @@ class SessionWorker:
         self._tasks: deque[Edit | Run] = deque()
         self._topics: dict[Hashable, tuple[Callable[[], Any], Done, Failed]] = {}
         self._running: object = None  # the token of the thread that uses the session
+        self._droppable: object = None  # the token of the last thread that worked on a topic
         self._answered: Hashable = None  # the topic of that thread, unless it was dropped
         self._stages: list[float] = []  # of the repair that runs, up to the threshold asked for
         self._in_trouble = False  # whether the last edit is not on the disk
@@ -100,6 +101,11 @@ class SessionWorker:
     def busy(self) -> bool:
         """Whether a thread uses the session, or edits wait: no other part may call it."""
         return self._running is not None or bool(self._tasks)
+
+    @property
+    def occupied(self) -> bool:
+        """Whether edits or other tasks run or wait, which have to be finished first."""
+        return bool(self._tasks) or self._running not in (None, self._droppable)
 
     @property
     def pending(self) -> bool:
@@ -203,7 +209,7 @@ class SessionWorker:
             topic = next(iter(self._topics))
             work, done, failed = self._topics.pop(topic)
             self._answered = topic
-            token = self._running = object()
+            token = self._running = self._droppable = object()
             in_thread(work, lambda result: self._answer(token, topic, done, result),
                             lambda error: self._answer(token, topic, failed, error))  # fmt: skip
 

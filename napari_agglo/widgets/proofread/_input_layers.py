@@ -108,6 +108,8 @@ class Inputs:
         names = {note.name for note in session.sources.values()} | image_names(state)
         if viewer is None or not names or any(layer.name in names for layer in samples):
             return
+        if not samples:  # napari collects garbage after an update, a fifth of a second
+            return
         runs = [one for one in (project.regions, project.shown_regions, project.trained.on) if one]
         used = [*project.training, *(one.dataset for one in runs)]
         arrays = [data_of(layer) for layer in samples]

@@ -127,9 +127,9 @@ def open_session(
 
 def is_busy(project: Project) -> bool:
     """Return whether the open session has a running task; warn the user if so."""
-    if project.worker.busy:
+    if project.worker.occupied:
         show_warning("A task of the open session is running; try again when it has finished.")
-    return project.worker.busy
+    return project.worker.occupied
 
 
 def prepare(session: Session, progress: ProgressCallback) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
+from windows import draw
 
 from napari_agglo.widgets import _session_worker
 
@@ -52,3 +55,19 @@ def test_a_repair_that_is_stopped_stays_where_it_is(edited):
     assert low <= project.threshold <= edited.high
     assert project.session.threshold == project.threshold
     np.testing.assert_array_equal(project.table(), project.session.lut(dense=True))
+
+
+def test_a_session_is_closed_while_something_is_computed_for_the_screen(hands, notices):
+    """What a thread computes for a panel is dropped; an edit that runs or waits is not."""
+    project, bar = hands.project, hands.step.bar
+    worker, gate, answers = project.worker, threading.Event(), []
+    worker.latest("a panel", lambda: gate.wait(20), answers.append)
+    while not worker.busy:
+        draw()
+    assert not worker.occupied
+    bar.close_.click()
+    assert project.session is None
+    gate.set()
+    hands.settle()
+    assert answers == notices == []
+    assert not worker.pending

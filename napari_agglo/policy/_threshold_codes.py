@@ -12,17 +12,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._numba import inlined
+from napari_agglo._numba import inlined, kernel
+from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo.policy._tree_walk import Trees
 
 _MOST = np.iinfo(np.uint16).max  # thresholds of a feature that a code can count
+_FEW = 1 << 16  # places in the first hash table of thresholds
 
 
 class CodedForest(NamedTuple):
     """A forest that is walked by codes, and the tables that give the codes of features.
 
     Invariant: feature f of a value x has the code c if ``cuts[f, c] < x <= cuts[f, c + 1]``, as
-    sort keys (`_sort_keys`); where x is not a number the code is 0. In a tree, a code goes right of
+    sort keys (`_sort_key`); where x is not a number the code is 0. In a tree, a code goes right of
     a threshold if it is above the number of that threshold, as the value goes right of it.
     """
 
@@ -36,26 +38,67 @@ class CodedForest(NamedTuple):
 
 def coded_forest(trees: Trees, width: int) -> CodedForest:
     """Return a forest for the codes of `width` features."""
-    features, thresholds, _ = trees.splits()
-    of_each = [np.unique(thresholds[features == k]) for k in range(width)]
-    most = max(map(len, of_each))
+    keys = np.zeros(_FEW, np.int64)
+    while (n := _enter_thresholds(trees.nodes, trees.bits, keys)) > len(keys) // 2:
+        keys = np.zeros(4 * len(keys), np.int64)
+    places = np.flatnonzero(keys)
+    places = places[np.argsort(keys[places])]  # by feature, then threshold
+    counts = np.bincount(keys[places] >> 32, minlength=width)
+    starts = np.cumsum(counts) - counts
+    rank = np.arange(n) - np.repeat(starts, counts)  # among the thresholds of a feature
+    numbers = np.zeros(len(keys), np.uint32)
+    numbers[places] = rank
+    most = int(counts.max(initial=0))
     cuts = np.full((width, (1 << most.bit_length()) + 1), np.iinfo(np.int32).max, np.int32)
     cuts[:, 0] = np.iinfo(np.int32).min
+    cuts[np.repeat(np.arange(width), counts), 1 + rank] = (keys[places] & 0xFFFFFFFF) - (1 << 31)
     nodes = trees.nodes.copy()
-    nodes[:, 0] = np.iinfo(np.uint32).max  # nothing goes right of a leaf
-    inner = np.flatnonzero(np.isfinite(trees.thresholds[:, 0]))
-    for k, ascending in enumerate(of_each):
-        cuts[k, 1 : 1 + len(ascending)] = _sort_keys(ascending)
-        own = features == k
-        nodes[inner[own], 0] = np.searchsorted(ascending, thresholds[own])
+    _number_thresholds(trees.bits, keys, numbers, nodes)
     coded = trees._replace(nodes=nodes, thresholds=nodes)
     return CodedForest(coded, cuts, np.zeros(width + 1, np.int64), most <= _MOST)
 
 
-def _sort_keys(values: NDArray[np.float32]) -> NDArray[np.int32]:
-    """Return whole numbers in the order of the values; see `_sort_key`."""
-    bits = (values + np.float32(0)).view(np.int32)  # adding zero turns -0.0 into 0.0
-    return bits ^ (bits >> 31 & 0x7FFFFFFF)
+@inlined
+def _threshold_key(word: Any, bits: Any, feature: Any) -> Any:
+    """Return a threshold, given by its bits, with its feature as one number, which is not 0.
+
+    Both zeros have one key: a value is above both or neither.
+    """
+    plain = np.int64(word) if word != np.uint32(0x80000000) else np.int64(0)
+    sign = plain >> 31
+    return np.int64(feature) << 32 | ((plain ^ (sign * 0x7FFFFFFF)) ^ 0x80000000)
+
+
+@kernel
+def _enter_thresholds(nodes: Any, bits: Any, keys: Any) -> Any:
+    """Enter all thresholds in a hash table; return how many different ones there are.
+
+    If they take more than half of the table, it is too small, and the rest is not entered. No
+    bounds checking.
+    """
+    n: Any = np.int64(0)
+    for node in range(nodes.shape[0]):
+        if nodes[node, 0] & np.uint32(0x7FFFFFFF) < np.uint32(0x7F800000):
+            feature = nodes[node, 1] >> bits
+            key = _threshold_key(nodes[node, 0], bits, feature)
+            place = key_place(key, pair_hash(key >> 32, key & 0xFFFFFFFF), keys)
+            n += keys[place] == 0
+            keys[place] = key
+            if 2 * n > keys.size:
+                break
+    return n
+
+
+@kernel
+def _number_thresholds(bits: Any, keys: Any, numbers: Any, nodes: Any) -> None:
+    """Replace the thresholds of nodes by their numbers. No bounds checking."""
+    for node in range(nodes.shape[0]):
+        if nodes[node, 0] & np.uint32(0x7FFFFFFF) < np.uint32(0x7F800000):
+            feature = nodes[node, 1] >> bits
+            key = _threshold_key(nodes[node, 0], bits, feature)
+            nodes[node, 0] = numbers[key_place(key, pair_hash(key >> 32, key & 0xFFFFFFFF), keys)]
+        else:
+            nodes[node, 0] = 0xFFFFFFFF  # nothing goes right of a leaf
 
 
 @inlined

@@ -50,7 +50,9 @@ class Bounds(NamedTuple):
     sums: NDArray[np.float64]  # ... the sum of their values
     top: NDArray[np.int64]  # buffer: the edge on top of the queue
     coded: CodedForest
-    least_coded: float  # sum of trees from which boundaries are coded; infinite if they cannot be
+    least_coded: (
+        float  # sum of trees from which boundaries are coded; infinite if that does not pay
+    )
     codes: NDArray[np.uint16]  # (edges, features)
     is_coded: NDArray[np.bool_]  # whether `codes` are those of the present features of an edge
     row_bits: NDArray[np.int32]  # the memory of `rows`
@@ -69,7 +71,7 @@ def bounds(scoring: Scoring, n_edges: int) -> Bounds:
         sums=np.zeros(n_edges),
         top=np.zeros(1, np.int64),
         coded=coded,
-        least_coded=_CODED if coded.is_complete else np.inf,
+        least_coded=_CODED if coded.pays else np.inf,
         codes=np.zeros((n_edges, width), np.uint16),  # memory is taken where it is first written
         is_coded=np.zeros(n_edges, np.bool_),
         row_bits=scoring.rows.view(np.int32),

@@ -16,7 +16,9 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo.policy._tree_walk import Trees
 
-_MOST = np.iinfo(np.uint16).max  # thresholds of a feature that a code can count
+# Thresholds of a feature with which codes pay: of bins there are 255 at the most. Of many more, as
+# exact trees have, a boundary passes some at nearly every merge.
+_MOST = 1 << 9
 _FEW = 1 << 16  # places in the first hash table of thresholds
 
 
@@ -32,8 +34,7 @@ class CodedForest(NamedTuple):
     # (features, a power of two + 1): the least number, thresholds that ascend, the largest number.
     cuts: NDArray[np.int32]
     moved: NDArray[np.int64]  # buffer: features
-    # False if a feature has more thresholds than a code can count: it must not be used then.
-    is_complete: bool
+    pays: bool  # False if a feature has very many thresholds
 
 
 def coded_forest(trees: Trees, width: int) -> CodedForest:

@@ -192,10 +192,10 @@ def _pooled(lines: dict[str, Any]) -> pd.DataFrame:
     rows = []
     for threshold in grid[:: max(1, len(grid) // 200)]:
         at = [state_at(one, threshold) for one in lines.values()]
-        drawn, right, true, found = (
-            sum(one[n] for one in at) for n in ("drawn", "right", "true", "found")
+        drawn, right, true, recalled = (
+            sum(one[n] for one in at) for n in ("drawn", "right", "true", "recalled")
         )
-        rows.append({"precision": right / max(drawn, 1), "recall": found / max(true, 1)})
+        rows.append({"precision": right / max(drawn, 1), "recall": recalled / max(true, 1)})
     return pd.DataFrame(rows)
 
 
@@ -212,10 +212,10 @@ def human(images: Iterable[Photograph], boundaries: bool) -> list[float]:
     covering, rand, vi = pd.DataFrame(regions).mean()
     f = math.nan
     if lines:
-        drawn, right, true, found = (
-            sum(one[n] for one in lines) for n in ("drawn", "right", "true", "found")
+        drawn, right, true, recalled = (
+            sum(one[n] for one in lines) for n in ("drawn", "right", "true", "recalled")
         )
-        precision, recall = right / drawn, found / true
+        precision, recall = right / drawn, recalled / true
         f = 2 * precision * recall / (precision + recall)
     return [covering, covering, math.nan, rand, rand, vi, vi, f, f, math.nan]
 

@@ -86,7 +86,7 @@ def human_agreement(
 # measures that are best where they are lowest, and where they are highest
 _LOWER = ("vi", "false_merge", "false_split")
 _HIGHER = ("rand", "covering", "f")
-_COUNTS = ("drawn", "right", "true", "found")
+_COUNTS = ("drawn", "right", "true", "recalled")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +197,8 @@ def over_set(
     )
 
 
-def _pooled_f(drawn: float, right: float, true: float, found: float) -> float:
-    return Matches(int(drawn), int(right), int(true), int(found)).f
+def _pooled_f(drawn: float, right: float, true: float, recalled: float) -> float:
+    return Matches(int(drawn), int(right), int(true), int(recalled)).f
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,19 +34,19 @@ class Matches:
     ----------
     drawn, right
         Boundary pixels of the segmentation; those of them that have a partner.
-    true, found
+    true, recalled
         Boundary pixels of the gold standard, or of all; those of them that have a partner.
 
     Examples
     --------
-    >>> Matches(drawn=10, right=5, true=5, found=5).f
+    >>> Matches(drawn=10, right=5, true=5, recalled=5).f
     0.6666666666666666
     """
 
     drawn: int
     right: int
     true: int
-    found: int
+    recalled: int
 
     @property
     def precision(self) -> float:
@@ -56,7 +56,7 @@ class Matches:
     @property
     def recall(self) -> float:
         """Share of true pixels that are found; 1 if there is none."""
-        return self.found / self.true if self.true else 1.0
+        return self.recalled / self.true if self.true else 1.0
 
     @property
     def f(self) -> float:
@@ -67,7 +67,8 @@ class Matches:
     def row(self) -> dict[str, float]:
         """Return precision, recall, f and the four numbers."""
         scores = {"precision": self.precision, "recall": self.recall, "f": self.f}
-        return scores | {name: getattr(self, name) for name in ("drawn", "right", "true", "found")}
+        counts = ("drawn", "right", "true", "recalled")
+        return scores | {name: getattr(self, name) for name in counts}
 
 
 def boundary_scores(
@@ -104,7 +105,7 @@ def boundary_scores(
     -------
     dict
         ``precision``, ``recall``, ``f``, and numbers of pixels: ``drawn`` and of these ``right``,
-        ``true`` and of these ``found``.
+        ``true`` and of these ``recalled``.
 
     Examples
     --------

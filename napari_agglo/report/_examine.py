@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 THRESHOLDS = (-np.inf, *(k / 20 for k in range(20)))  # the same for all images, so that they add
-_COUNTS = ["drawn", "right", "true", "found"]
+_COUNTS = ["drawn", "right", "true", "recalled"]
 _PLANES = 5
 _IN_PARTS = (
     "examine a crop",
@@ -153,7 +153,7 @@ def summed(curves: Sequence[pd.DataFrame | None]) -> pd.DataFrame | None:
     --------
     >>> import pandas as pd
     >>> one = pd.DataFrame({"threshold": [0.5], "drawn": [10], "right": [5], "true": [8],
-    ...                     "found": [4], "precision": [0.5], "recall": [0.5], "f": [0.5]})
+    ...                     "recalled": [4], "precision": [0.5], "recall": [0.5], "f": [0.5]})
     >>> summed([one, None]) is None, summed([one, one])["drawn"].tolist()
     (True, [20])
     """

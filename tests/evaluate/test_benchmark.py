@@ -71,14 +71,14 @@ def test_boundary_pixels_of_all_images_are_put_together():
         for name, (tree, gold) in cases(5).items()
     }
     found = over_set(curves, "f")
-    counts = ["drawn", "right", "true", "found"]
+    counts = ["drawn", "right", "true", "recalled"]
     sums = sum(c.set_index("threshold")[counts] for c in curves.values())
-    precision, recall = sums["right"] / sums["drawn"], sums["found"] / sums["true"]
+    precision, recall = sums["right"] / sums["drawn"], sums["recalled"] / sums["true"]
     f = (2 * precision * recall / (precision + recall)).fillna(0)
     assert found.ods == pytest.approx(f.max())
     assert found.threshold == f.idxmax()
     own = sum(c.iloc[c["f"].to_numpy().argmax()][counts] for c in curves.values())
-    p, r = own["right"] / own["drawn"], own["found"] / own["true"]
+    p, r = own["right"] / own["drawn"], own["recalled"] / own["true"]
     assert found.ois == pytest.approx(2 * p * r / (p + r))
     plain = {name: one[["threshold", "f"]] for name, one in curves.items()}
     expected = np.mean([one["f"].max() for one in plain.values()])

@@ -51,7 +51,8 @@ def matched(drawn, true, tolerance, spacing):
 def test_by_hand():
     found = boundary_scores(bars(3, 6), bars(3), tolerance=0)
     assert found == {
-        "precision": 0.5, "recall": 1.0, "f": 2 / 3, "drawn": 8, "right": 4, "true": 4, "found": 4,
+        "precision": 0.5, "recall": 1.0, "f": 2 / 3, "drawn": 8, "right": 4, "true": 4,
+        "recalled": 4,
     }  # fmt: skip
     assert boundary_scores(bars(3), bars(3, 6), tolerance=0)["recall"] == 0.5
     assert boundary_scores(bars(5), bars(3), tolerance=1.9)["f"] == 0
@@ -76,7 +77,7 @@ def test_as_many_partners_as_there_can_be(seed, ndim, tolerance, anisotropic):
     )
     drawn, true = drawn_pixels(labels, gold), drawn_pixels(gold, gold)
     assert (found["drawn"], found["true"]) == (len(drawn), len(true))
-    assert found["right"] == found["found"] == matched(drawn, true, tolerance, spacing)
+    assert found["right"] == found["recalled"] == matched(drawn, true, tolerance, spacing)
 
 
 def test_several_golds():
@@ -86,7 +87,7 @@ def test_several_golds():
     assert found["recall"] == pytest.approx(2 / 3)
     assert boundary_scores(bars(3), [bars(3), bars(3)]) == boundary_scores(bars(3), bars(3)) | {
         "true": 8,
-        "found": 8,
+        "recalled": 8,
     }
 
 

@@ -360,8 +360,8 @@ def check_expected(plan: Plan) -> None:
         insist = SetOption("force", True, when="if they are larger in the rest of the volume")
         remedies.append(insist)
         raise InvalidInput(problem, argument="memory", remedy=tuple(remedies))
-    told = f"{problem}: `run` may refuse the graph, after all blocks have been counted"
-    warn_caller(DataWarning(told, argument="memory", remedy=tuple(remedies)))
+    text = f"{problem}: `run` may refuse the graph, after all blocks have been counted"
+    warn_caller(DataWarning(text, argument="memory", remedy=tuple(remedies)))
 
 
 def estimate(plan: Plan) -> Estimate:
@@ -492,11 +492,11 @@ def memory_bytes(memory: object) -> int | None:
     >>> memory_bytes("1.5GB"), memory_bytes(700), memory_bytes("much")
     (1500000000, 700, None)
     """
-    found = _SIZE.fullmatch(str(memory).strip().lower())
-    if found is None or not (isinstance(memory, str) or is_whole(memory)):
+    match = _SIZE.fullmatch(str(memory).strip().lower())
+    if match is None or not (isinstance(memory, str) or is_whole(memory)):
         return None
-    base = 1024 if found[3] else 1000
-    return int(float(found[1]) * base ** " kmgt".index(found[2] or " "))
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** " kmgt".index(match[2] or " "))
 
 
 def size_text(number: int) -> str:

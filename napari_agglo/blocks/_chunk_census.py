@@ -107,16 +107,16 @@ def absent_files(job: Job, name: str, most: int = 3) -> list[str]:
     if source is None or "://" in source.path:
         return []
     data = source.open().data
-    found: dict[str, None] = {}
+    lost: dict[str, None] = {}
     if isinstance(data, OnDisk):
         for k in range(job.grid.n_blocks):
             box = _with_channels(job.grid.slices(k), data)
             if data.absent(box):
                 names = data.files(box)
-                found |= {str(place / key): None for place, key in names if not _has(place, key)}
-            if len(found) >= most:
+                lost |= {str(place / key): None for place, key in names if not _has(place, key)}
+            if len(lost) >= most:
                 break
-    return list(found)[:most]
+    return list(lost)[:most]
 
 
 def _with_channels(box: Slices, data: OnDisk) -> Slices:

@@ -116,8 +116,8 @@ class Workers:
         threads: dict[str, int] = self._client.nthreads()
         new = [address for address in threads if address not in self._processes]
         if new:
-            found = self._client.run(_this_process, workers=new, on_error="ignore")
-            self._processes |= found
+            processes = self._client.run(_this_process, workers=new, on_error="ignore")
+            self._processes |= processes
         own = _this_process()
         here: dict[Process, list[str]] = {}
         elsewhere: dict[Process, list[str]] = {}

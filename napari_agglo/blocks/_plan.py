@@ -160,12 +160,12 @@ def _some_chunks(data: Any) -> list[tuple[Place, str]]:
         return []
     counts = [-(-n // side) for n, side in zip(data.shape, data.chunks, strict=True)]
     total = math.prod(counts)
-    found: list[tuple[Place, str]] = []
+    files: list[tuple[Place, str]] = []
     for k in range(min(_CHUNKS, total)):
         place = np.unravel_index(k * (total - 1) // max(1, min(_CHUNKS, total) - 1), counts)
         corner = [int(at) * side for at, side in zip(place, data.chunks, strict=True)]
-        found += data.files(tuple(slice(a, a + 1) for a in corner))
-    return found
+        files += data.files(tuple(slice(a, a + 1) for a in corner))
+    return files
 
 
 def _first_fingerprint(text: str, volume: Volume) -> str:

@@ -181,10 +181,10 @@ def writing(folder: Path) -> Iterator[None]:
 
 def cause_of_system(error: BaseException) -> OSError | None:
     """Return the error of the system that an error came of, if there is one."""
-    seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, OSError):
-        seen = seen.__cause__ or seen.__context__
-    return seen
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def unwritable(folder: Path, error: OSError) -> InvalidInput:

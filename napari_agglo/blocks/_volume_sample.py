@@ -208,7 +208,7 @@ def owned(image: NDArray[np.uint32], cut_axes: Sequence[int], dams: bool) -> tup
 
 def _pairs(image: NDArray[np.uint32], dams: bool) -> NDArray[Any]:
     """Return each pair of labels that touch, as one number; with dams, across one voxel of 0."""
-    found = [np.zeros(0, np.uint64)]
+    pairs = [np.zeros(0, np.uint64)]
     for axis in range(image.ndim):
         lines = np.moveaxis(image, axis, 0)
         for step in (1, 2) if dams else (1,):
@@ -218,5 +218,5 @@ def _pairs(image: NDArray[np.uint32], dams: bool) -> NDArray[Any]:
                 touch &= lines[1:-1] == 0
             one, other = a[touch].astype(np.uint64), b[touch].astype(np.uint64)
             low, high = np.minimum(one, other), np.maximum(one, other)
-            found.append(np.unique(low << np.uint64(32) | high))
-    return np.unique(np.concatenate(found))
+            pairs.append(np.unique(low << np.uint64(32) | high))
+    return np.unique(np.concatenate(pairs))

@@ -454,14 +454,14 @@ class _Scale:
 
     def choose(
         self,
-        asked: NDArray[np.bool_],
+        excluded: NDArray[np.bool_],
         unclear: list[NDArray[np.int64]],
         order: str,
         rng: np.random.Generator,
     ) -> tuple[_Answer, float] | None:
         """Return the best boundary between regions that were not asked about since the training."""
         touched = np.zeros(len(self.sizes), np.bool_)
-        touched[self.region[asked]] = True
+        touched[self.region[excluded]] = True
         free = self.rows[~touched[self.edges[self.rows]].any(axis=1)]
         if not len(free):
             return None

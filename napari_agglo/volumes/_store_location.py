@@ -93,17 +93,17 @@ class Place:
                 return None
 
     def stamp(self, name: str = "") -> str:
-        """Return what a server tells of a file that changes with its content; "" if there is none.
+        """Return the checksum of a file at a server, or else its time, and its size.
 
-        That is its checksum, or else its time, and its size.
+        The text changes with the content of the file; "" if there is none.
         """
         with remote(str(self)):
             system, path = file_system(f"{self}/{name}" if name else str(self))
             try:
-                told = system.info(path)
+                details = system.info(path)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
                 return ""
-        known = {str(key).lower().replace("_", "-"): value for key, value in told.items()}
+        known = {str(key).lower().replace("_", "-"): value for key, value in details.items()}
         for names in (_CHECKSUMS, _TIMES):
             marks = [str(known[one]).removeprefix("W/") for one in names if known.get(one)]
             if marks:

@@ -82,24 +82,24 @@ def check_output_url(url: str, argument: str) -> str:
 
 
 def stored_object(url: str, argument: str = "source") -> Stored | None:
-    """Return what the server tells of an object; None if there is none."""
+    """Return the size, the stamp and the checksums of an object; None if there is none."""
     with _writing(url, argument, "looked up"):
         system, path = file_system(url)
         try:
-            told = system.info(path)
+            details = system.info(path)
         except (FileNotFoundError, NotADirectoryError, KeyError):
             return None
-    known = {str(key).lower().replace("_", "-"): value for key, value in told.items()}
+    known = {str(key).lower().replace("_", "-"): value for key, value in details.items()}
     size = known.get("size")
     return Stored(-1 if size is None else int(size), Place(url).stamp(), tuple(_checksums(known)))
 
 
-def _checksums(told: dict[str, Any]) -> Iterator[str]:
+def _checksums(details: dict[str, Any]) -> Iterator[str]:
     """Yield what may be the MD5 of an object, as hexadecimal digits."""
-    yield str(told.get("etag", "")).removeprefix("W/").strip('"')
-    settings = told.get("content-settings") or {}
+    yield str(details.get("etag", "")).removeprefix("W/").strip('"')
+    settings = details.get("content-settings") or {}
     inner = settings.get("content_md5") if isinstance(settings, dict) else None
-    for value in (told.get("md5hash"), told.get("content-md5"), inner):
+    for value in (details.get("md5hash"), details.get("content-md5"), inner):
         if isinstance(value, str):
             try:
                 yield base64.b64decode(value).hex()

@@ -155,7 +155,7 @@ class Scene:
         self._outlined = False
         self._partners: tuple[int, ...] = ()
         self._had_session = False
-        self._said = ""  # the last message in the status bar
+        self._status = ""  # the last message in the status bar
         self._tidied: Any = None  # the key of the dataset whose cues and gold were hidden
         self._idle = qdebounced(self._settle, timeout=_IDLE)
         self._soon = qdebounced(self._draw, timeout=0)  # in 3-D, one for several ticks
@@ -545,14 +545,14 @@ class Scene:
         self._layers = {role: one for role, one in self._layers.items() if role == PAIR}
 
     def _show_status(self, message: str) -> None:
-        self.viewer.status = self._said = message
+        self.viewer.status = self._status = message
 
     def _forget_status(self) -> None:
         """Remove a message of before from the status bar, as the dock does."""
-        if self._said and self._viewer() is not None:
-            if self.viewer.status == self._said:
+        if self._status and self._viewer() is not None:
+            if self.viewer.status == self._status:
                 self.viewer.status = ""
-            self._said = ""
+            self._status = ""
 
     def _close(self) -> None:
         self._idle.cancel()

@@ -201,10 +201,10 @@ def part(text: str) -> tuple[int, int]:
     >>> part("3/40")
     (3, 40)
     """
-    found = re.fullmatch(r"(\d+)/(\d+)", text)
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a part such as 3/40")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def run_plan(arguments: argparse.Namespace, console: Console) -> None:
@@ -386,10 +386,10 @@ class _client:
                 remedy=Install('"napari-agglo[cluster]"'),
             ) from error
         parts: Any = distributed
-        found = re.fullmatch(r"local:(\d+)", self._address)
-        if found:
+        match = re.fullmatch(r"local:(\d+)", self._address)
+        if match:
             cluster = parts.LocalCluster(
-                n_workers=self._fitting(int(found[1])), threads_per_worker=1,
+                n_workers=self._fitting(int(match[1])), threads_per_worker=1,
                 dashboard_address=None, silence_logs=logging.ERROR,
             )  # fmt: skip
             self._open.append(cluster)
@@ -404,7 +404,7 @@ class _client:
                     remedy="start one with `dask scheduler`, and give its address",
                 ) from error
         self._open.append(client)
-        if client.dashboard_link and not found:
+        if client.dashboard_link and not match:
             self._console.note(f"dashboard: {client.dashboard_link}")
         return client
 

@@ -219,8 +219,8 @@ def _predict(
             )
             cues = [f"{name}={output}:{name}" for name in chosen]
         else:
-            found = classifier.predict(image.data, **options, progress=progress)
-            _write_tiffs(output, {name: found[name] for name in chosen}, voxel)
+            maps = classifier.predict(image.data, **options, progress=progress)
+            _write_tiffs(output, {name: maps[name] for name in chosen}, voxel)
             cues = [f"{name}={output / name}.tif" for name in chosen]
     return (
         f"{output}: {', '.join(chosen)}, from 0 to 1\nas cues: --cues {' '.join(cues)}",

@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from napari_agglo.session import NOT_KEPT, cache_folder, warm_up
 
     begun = time.perf_counter()
-    with console.progress() as progress, _ticking(progress) as told:
-        warm_up(progress=told)
+    with console.progress() as progress, _ticking(progress) as ticks:
+        warm_up(progress=ticks)
     seconds = time.perf_counter() - begun
     folder = cache_folder()
     place = NOT_KEPT if folder is None else f"They are kept in {folder}."

@@ -155,11 +155,11 @@ class Constraints:
     def listed(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return where the entries of superpixels are in `pool`, the newest of each first."""
         at = self.heads[members] if self.pooled else _NONE
-        found = []
+        entries = []
         while len(at := at[at >= 0]):
-            found.append(at)
+            entries.append(at)
             at = self.pool[at, 2]
-        return np.concatenate(found) if found else _NONE
+        return np.concatenate(entries) if entries else _NONE
 
     def concerning(
         self, members: NDArray[np.int32], low: float, high: float
@@ -204,12 +204,12 @@ class Constraints:
     def events_between(self, low: float, high: float) -> list[Event]:
         """Return the events above the scale `low`, up to `high`, in order."""
         scales = self.scales[: len(self.edits)]
-        found = []
+        events = []
         for index in np.flatnonzero((low < scales) & (scales <= high)).tolist():
             edit = self.edits[index]
             n = len(edit.pairs) if isinstance(edit, Merge) else len(self.parts[index])
-            found += [self._event(index, k) for k in range(n)]
-        return sorted(found, key=lambda event: (event.scale, event.edit))
+            events += [self._event(index, k) for k in range(n)]
+        return sorted(events, key=lambda event: (event.scale, event.edit))
 
     def events_within(
         self, members: NDArray[np.int32], inside: NDArray[np.int32], low: float, high: float
@@ -220,16 +220,16 @@ class Constraints:
         merge with one end elsewhere is left out: it would cross the border of the segment that is
         cut. A part that is not all in `members` is returned as far as it is.
         """
-        found = []
+        events = []
         for index, k in self.concerning(members, low, high):
             event = self._event(index, k)
             here = inside[event.superpixels] >= 0
             if event.is_pair and here.all():
-                found.append(event)
+                events.append(event)
             elif not event.is_pair:
                 part = event.superpixels[here]
-                found.append(replace(event, superpixels=part, partial=not here.all()))
-        return sorted(found, key=lambda event: (event.scale, event.edit))
+                events.append(replace(event, superpixels=part, partial=not here.all()))
+        return sorted(events, key=lambda event: (event.scale, event.edit))
 
     def _event(self, index: int, k: int) -> Event:
         edit = self.edits[index]

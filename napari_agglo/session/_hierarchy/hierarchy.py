@@ -430,7 +430,7 @@ class Hierarchy:
         rows = self.log.rows
         if rows["first"][node] < 0:
             return []
-        found: list[int] = []
+        parts: list[int] = []
         edit = rows["edit"][node]
         waiting = [node]
         while waiting:
@@ -438,8 +438,8 @@ class Hierarchy:
             if at == node or (edit >= 0 and rows["edit"][at] == edit):
                 waiting += [int(rows["second"][at]), int(rows["first"][at])]
             else:
-                found.append(at)
-        return found
+                parts.append(at)
+        return parts
 
     def parent(self, node: int, progress: ProgressCallback | None = None) -> int | None:
         """Return the region that a region is next merged into, or None.
@@ -481,10 +481,10 @@ class Hierarchy:
     def _pieces(self, node: int, scale: float) -> list[int]:
         rows = self.log.rows
         order = self.log.subtree(node, np.nextafter(scale, np.inf))
-        found: list[int] = order[
+        ends: list[int] = order[
             (rows["first"][order] < 0) | (rows["birth"][order] <= scale)
         ].tolist()
-        return found
+        return ends
 
     def table(self, scale: float) -> NDArray[np.uint32]:
         """Return the name of the region of every superpixel at a scale, as a table over 0..n."""
@@ -500,7 +500,7 @@ class Hierarchy:
 
         Each is the index of the edit, and the index of its pair or part.
         """
-        constraints, found, tables = self.constraints, [], {}
+        constraints, apart, tables = self.constraints, [], {}
         self.look(max((edit.scale for edit in constraints.edits), default=-np.inf))
         for index, edit in enumerate(constraints.edits):
             wishes = list(constraints.parts[index])
@@ -511,5 +511,5 @@ class Hierarchy:
             for k, wish in enumerate(wishes):
                 regions = tables[edit.scale][wish]
                 if (regions != regions[0]).any():
-                    found.append((index, k))
-        return found
+                    apart.append((index, k))
+        return apart

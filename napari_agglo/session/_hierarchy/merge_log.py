@@ -73,11 +73,11 @@ class Fresh(NamedTuple):
         Rows are toggled (`toggle_rows`), so that such a region ends as clean.
         """
         at: Fresh | None = self
-        found = []
+        rows = []
         while at is not None:
-            found.append(at.rows)
+            rows.append(at.rows)
             at = at.older
-        return np.concatenate(found)
+        return np.concatenate(rows)
 
 
 Seam = tuple[float, Fresh]

@@ -279,8 +279,8 @@ class Replay:
             if why == DIVERGED:
                 believes = False
                 birth, edit = self._top()
-                found = events_from(birth)
-                events = [one for one in found if (one.scale, one.edit) >= (birth, edit)][::-1]
+                later = events_from(birth)
+                events = [one for one in later if (one.scale, one.edit) >= (birth, edit)][::-1]
             elif tie != _LAST:
                 self._happen(events, progress)
                 # All that an edit at the target causes lies above it: no boundary needs a priority.

@@ -306,7 +306,7 @@ class Asker:
             return means
         if self._features is not None:
             fill_features(changed[0, :n_slots], changed[1, :n_edges], rows)
-        asked = batch.astype(np.int64)
+        numbers = batch.astype(np.int64)
         self._n_scored += len(batch)
         if self._n_scored > self.few and self._thresholds is not None:
             # Cells that begin now know nothing of regions and boundaries as they were before.
@@ -314,13 +314,13 @@ class Asker:
                 self._cells = empty_cells(rows, self._thresholds)
             priorities = np.empty(len(batch))
             score_in_cells(
-                asked, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, rows,
+                numbers, changed[0, :n_slots], changed[1, :n_edges], ends, self._ids, rows,
                 self._thresholds, self._cells, priorities,
             )  # fmt: skip
             return priorities
         queue = self._queue
-        queue.place[asked], queue.size[0] = -1, 0
-        fill_queue(asked, queue, ends, self._ids, self._scoring, rows)
+        queue.place[numbers], queue.size[0] = -1, 0
+        fill_queue(numbers, queue, ends, self._ids, self._scoring, rows)
         raise_error()
         return queue.priority[batch]
 

@@ -48,19 +48,21 @@ class GoldLessons:
     @classmethod
     def of(cls, selection: Selection) -> GoldLessons:
         """Return the chosen volume, if it has gold, and the volumes that are kept for training."""
-        found, image, gold = [], selection.image, selection.gold
+        volumes, image, gold = [], selection.image, selection.gold
         if image is not None and gold is not None:
             golds = selection.golds() or (data_of(gold),)
             spacing = tuple(abs(one) for one in placement_of(image).scale)
-            found.append(GoldVolume(str(image.name), data_of(image), golds, spacing, is_rgb(image)))
-        known = [id(one) for volume in found for one in volume.golds]
+            volumes.append(
+                GoldVolume(str(image.name), data_of(image), golds, spacing, is_rgb(image))
+            )
+        known = [id(one) for volume in volumes for one in volume.golds]
         kept = [one for one in selection.project.training if id(one.gold) not in known]
         for one in kept:
             if one.image is not None:
                 golds = one.golds or (one.gold,)
                 coloured = len(one.image.shape) > len(one.shape)
-                found.append(GoldVolume(one.name, one.image, golds, one.spacing, coloured))
-        return cls(tuple(found), tuple(one.name for one in kept if one.image is None))
+                volumes.append(GoldVolume(one.name, one.image, golds, one.spacing, coloured))
+        return cls(tuple(volumes), tuple(one.name for one in kept if one.image is None))
 
     @property
     def text(self) -> str:

@@ -96,8 +96,8 @@ class Edited:
             session.look(progress, threshold=np.inf)
             return session.tree, session.errors.overlaps(progress) if known else None
 
-        def compare(found: tuple[MergeTree, Contingency | None]) -> None:
-            tree, table = found
+        def compare(outcome: tuple[MergeTree, Contingency | None]) -> None:
+            tree, table = outcome
 
             def work(progress: ProgressCallback) -> pd.DataFrame:
                 if table is not None:

@@ -67,7 +67,7 @@ class Comparison:
         self.breakdown: Breakdown | None = None
         self.threshold: float | None = None  # of numbers and breakdown
         self._declined: object = None  # the tree of a cancelled count
-        self._asked: tuple[object, ...] = ()  # session, graph and gold of overlaps that are awaited
+        self._inputs: tuple[object, ...] = ()  # session, graph and gold of awaited overlaps
         self._again = False
         self._timer = single_shot(self._start_numbers, _WAIT)
         project.closing.connect(self._close)
@@ -77,8 +77,8 @@ class Comparison:
         """Whether numbers and breakdown are being computed."""
         jobs = self.project.jobs
         running = jobs[NUMBERS] is not None or jobs[EVALUATE] is not None
-        asked = bool(self._asked) and self._asked[0] is self.project.session
-        return running or asked or self._timer.isActive()
+        waits = bool(self._inputs) and self._inputs[0] is self.project.session
+        return running or waits or self._timer.isActive()
 
     def adopt_gold(self) -> None:
         """Use gold that was chosen after the hierarchy was built."""
@@ -128,18 +128,18 @@ class Comparison:
     def _ask_overlaps(self, session: Session) -> None:
         """Compare by the overlaps of a session on disk, as its superpixels are divided now."""
         project = self.project
-        asked = (session, project.graph, project.gold)
-        if len(self._asked) and all(a is b for a, b in zip(self._asked, asked, strict=True)):
+        inputs = (session, project.graph, project.gold)
+        if len(self._inputs) and all(a is b for a, b in zip(self._inputs, inputs, strict=True)):
             return
-        self._asked = asked
+        self._inputs = inputs
 
         def done(table: Contingency) -> None:
-            self._asked = ()
+            self._inputs = ()
             if project.gold is session.errors.gold:
                 self._compare(table)
 
         def failed(error: Exception) -> None:
-            self._asked, self._declined = (), project.tree
+            self._inputs, self._declined = (), project.tree
             tell_error(error)
 
         project.worker.latest("overlaps to compare", session.errors.overlaps, done, failed)

@@ -154,14 +154,14 @@ class KeyPointer(QObject):
         self,
         kind: QEvent.Type,
         button: Qt.MouseButton,
-        held: Qt.MouseButton,
+        pressed: Qt.MouseButton,
         modifiers: Qt.KeyboardModifier,
     ) -> None:
         canvas = self.canvas
         if canvas is not None:
             place = self.place
             there = QPointF(canvas.mapToGlobal(place))
-            event = QMouseEvent(kind, QPointF(place), there, button, held, modifiers)
+            event = QMouseEvent(kind, QPointF(place), there, button, pressed, modifiers)
             QApplication.sendEvent(canvas, event)
 
 

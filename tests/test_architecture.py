@@ -242,6 +242,34 @@ def test_names_of_modules_have_a_noun_for_head() -> None:
     assert head_of("_oriented_cue") == "cue"
 
 
+# Participles that say nothing of a value: a noun of the field says what was found or asked.
+NO_NOUNS = {"found", "asked", "told", "said", "seen", "held"}
+
+
+def participles(text: str) -> list[str]:
+    """Return the names of variables, arguments and functions of a source that are in `NO_NOUNS`."""
+    if not re.search(rf"\b_?({'|'.join(NO_NOUNS)})\b", text):
+        return []
+    names = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.arg):
+            names.append(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.append(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.append(node.attr)
+    return [name for name in names if name.strip("_") in NO_NOUNS]
+
+
+def test_no_name_is_a_bare_participle() -> None:
+    assert {m.name: names for m in MODULES.values() if (names := participles(m.text))} == {}
+    for source in ("found = 1", "def f(asked): ...", "def told(): ...", "self._said = 1"):
+        assert participles(source), "test invalid"
+    assert participles("found_rows = rows_found = not_held(1)  # found") == []
+
+
 def test_no_docstring_begins_with_a_question_word():
     assert {m.name: bad for m in of_stage("first words") if (bad := bad_first_words(m.text))} == {}
     for doc in ("What it is.", "Whether it is."):

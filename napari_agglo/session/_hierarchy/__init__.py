@@ -14,7 +14,7 @@ replay_arrays
 replay_kernels
     The loop of a replay. Open and closed, pending, wanted.
 fences
-    `Constraints`, the live edits, and how cuts keep regions apart. Fence, part, bag.
+    `Constraints`, the live edits, and how cuts keep regions apart. Fence, part, fence set.
 superpixels
     Neighbours and statistics of superpixels, divided ones too; `Asker`, the policy of a replay.
 forest_cells

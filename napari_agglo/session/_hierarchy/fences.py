@@ -3,12 +3,12 @@
 A cut has a *fence* around its parts: up to and including the scale of the cut the fence keeps them
 apart from all other regions, and from each other for ever (rule 4 of docs/proofreading.md). Whether
 a cut keeps two regions apart depends only on the parts that each overlaps, and on the number of its
-pixels in them: a region of a replay has both in its *bag*.
+pixels in them: a region of a replay has both in its *fence set*.
 
-A bag has an entry for each part that a region overlaps, with the number of its pixels in the part;
-entries of one cut are chained. When regions merge, the bag with fewer cuts is emptied into the
-other. One hash table finds the chain of a cut in a bag; entries that move to another bag are
-entered again.
+A fence set has an entry for each part that a region overlaps, with the number of its pixels in the
+part; entries of one cut are chained. When regions merge, the fence set with fewer cuts is emptied
+into the other. One hash table finds the chain of a cut in a fence set; entries that move to another
+fence set are entered again.
 """
 
 from __future__ import annotations
@@ -260,21 +260,21 @@ def _link(superpixels: Any, which: Any, index: Any, first: Any, heads: Any, pool
         heads[superpixels[k]] = at
 
 
-# Columns of `entries`; the table finds the first entry of a chain by the first two, bag and cut.
-# Columns of `bags`: the first entry of its first cut, and the number of its cuts.
-BAG, CUT, PART, PIXELS, NEXT_CUT, NEXT_PART = 0, 1, 2, 3, 4, 5
+# Columns of `entries`; the first two, fence set and cut, are the key of a chain in the table.
+# Columns of `fence_sets`: the first entry of its first cut, and the number of its cuts.
+FENCE_SET, CUT, PART, PIXELS, NEXT_CUT, NEXT_PART = 0, 1, 2, 3, 4, 5
 FIRST_CUT, N_CUTS = 0, 1
 
 
-def empty_bags(n_slots: int, n_entries: int) -> tuple[Any, ...]:
-    """Return the arrays of bags for so many regions with so many entries in all."""
-    bags = np.zeros((n_slots, 2), np.int64)
-    bags[:, FIRST_CUT] = -1
+def empty_fence_sets(n_slots: int, n_entries: int) -> tuple[Any, ...]:
+    """Return the arrays of fence sets for so many regions with so many entries in all."""
+    fence_sets = np.zeros((n_slots, 2), np.int64)
+    fence_sets[:, FIRST_CUT] = -1
     return (
-        bags,
+        fence_sets,
         np.zeros((n_entries, 6), np.int64),
         np.zeros(1 << max(3, (4 * n_entries).bit_length()), np.int64),
-        np.full(n_slots, -np.inf),  # the highest scale of the cuts in a bag
+        np.full(n_slots, -np.inf),  # the highest scale of the cuts in a fence set
         np.zeros(2, np.int64),  # entries in use, and places of the table
     )
 
@@ -287,28 +287,28 @@ def _count_place(entries: Any, table: Any, used: Any) -> None:
         table[:] = 0
         used[1] = 0
         for known in range(used[0]):
-            bag = entries[known, BAG]
-            if bag >= 0:
-                find_or_enter(known, bag, entries[known, CUT], False, entries, table)
+            fence_set = entries[known, FENCE_SET]
+            if fence_set >= 0:
+                find_or_enter(known, fence_set, entries[known, CUT], False, entries, table)
                 used[1] += 1
 
 
 @inlined
-def _put(entry: Any, bag: Any, bags: Any, entries: Any, table: Any, used: Any) -> Any:
-    """Put one entry into a bag; return whether the bag had an entry of this part already.
+def _put(entry: Any, fence_set: Any, fence_sets: Any, entries: Any, table: Any, used: Any) -> Any:
+    """Put one entry into a fence set; return whether the set had an entry of this part already.
 
-    Then the pixels are added to that one. Only the first entry of a chain has the number of its bag
-    in ``BAG``, others have -1. The table may still have an entry where it was the first one of a
-    chain before; the ``BAG`` of the entry shows that it no longer is.
+    Then the pixels are added to that one. Only the first entry of a chain has the number of its
+    fence set in ``FENCE_SET``, others have -1. The table may still have an entry where it was the
+    first one of a chain before; the ``FENCE_SET`` of the entry shows that it no longer is.
     """
-    entries[entry, BAG] = -1
+    entries[entry, FENCE_SET] = -1
     entries[entry, NEXT_PART] = -1
-    known = find_or_enter(entry, bag, entries[entry, CUT], False, entries, table)
+    known = find_or_enter(entry, fence_set, entries[entry, CUT], False, entries, table)
     if known < 0:
-        entries[entry, BAG] = bag
-        entries[entry, NEXT_CUT] = bags[bag, FIRST_CUT]
-        bags[bag, FIRST_CUT] = entry
-        bags[bag, N_CUTS] += 1
+        entries[entry, FENCE_SET] = fence_set
+        entries[entry, NEXT_CUT] = fence_sets[fence_set, FIRST_CUT]
+        fence_sets[fence_set, FIRST_CUT] = entry
+        fence_sets[fence_set, N_CUTS] += 1
         _count_place(entries, table, used)
         return False
     while True:
@@ -323,11 +323,11 @@ def _put(entry: Any, bag: Any, bags: Any, entries: Any, table: Any, used: Any) -
 
 
 @kernel
-def fill_bags(
+def fill_fence_sets(
     members: Any, slot_of: Any, heads: Any, pool: Any, edit_scale: Any, rows: Any,
-    leaves: Any, bags: Any, entries: Any, table: Any, tops: Any, used: Any,
+    leaves: Any, fence_sets: Any, entries: Any, table: Any, tops: Any, used: Any,
 ) -> None:  # fmt: skip
-    """Put what cuts say of ``members[k]`` into the bag of ``slot_of[k]``. No bounds checking."""
+    """Put the cuts of ``members[k]`` into the fence set of ``slot_of[k]``. No bounds checking."""
     for k in range(members.size):
         superpixel = members[k]
         slot = np.int64(slot_of[k])
@@ -339,28 +339,28 @@ def fill_bags(
                 entries[entry, PART] = pool[at, 1]
                 entries[entry, PIXELS] = rows[leaves[superpixel]]["size"]
                 used[0] += 1
-                if _put(entry, slot, bags, entries, table, used):
+                if _put(entry, slot, fence_sets, entries, table, used):
                     used[0] -= 1
                 tops[slot] = max(tops[slot], edit_scale[pool[at, 0]])
             at = np.int64(pool[at, 2])
 
 
 @subroutine
-def merge_bags(
-    into: Any, other: Any, bags: Any, entries: Any, table: Any, tops: Any, used: Any
+def merge_fence_sets(
+    into: Any, other: Any, fence_sets: Any, entries: Any, table: Any, tops: Any, used: Any
 ) -> None:
-    """Empty the bag `other` into the bag `into`."""
-    cut = bags[other, FIRST_CUT]
+    """Empty the fence set `other` into the fence set `into`."""
+    cut = fence_sets[other, FIRST_CUT]
     while cut >= 0:
         after = entries[cut, NEXT_CUT]
         entry = cut
         while entry >= 0:
             following = entries[entry, NEXT_PART]
-            _put(entry, into, bags, entries, table, used)
+            _put(entry, into, fence_sets, entries, table, used)
             entry = following
         cut = after
-    bags[other, FIRST_CUT] = -1
-    bags[other, N_CUTS] = 0
+    fence_sets[other, FIRST_CUT] = -1
+    fence_sets[other, N_CUTS] = 0
     tops[into] = max(tops[into], tops[other])
 
 
@@ -388,15 +388,15 @@ def _inside(chain: Any, size: Any, entries: Any) -> Any:
 
 @inlined
 def _apart_by(
-    bag: Any, size: Any, other: Any, newer_than: Any, both: Any, edit_scale: Any,
-    bags: Any, entries: Any, table: Any,
+    fence_set: Any, size: Any, other: Any, newer_than: Any, both: Any, edit_scale: Any,
+    fence_sets: Any, entries: Any, table: Any,
 ) -> Any:  # fmt: skip
-    """Return the level up to which cuts in `bag` keep its region apart from that of `other`.
+    """Return the level up to which cuts in `fence_set` keep its region apart from that of `other`.
 
     With `both` only cuts that the two have in common are looked at, without it only the others.
     """
     end = -np.inf
-    cut = bags[bag, FIRST_CUT]
+    cut = fence_sets[fence_set, FIRST_CUT]
     while cut >= 0:
         index = entries[cut, CUT]
         if index > newer_than:
@@ -413,24 +413,24 @@ def _apart_by(
 @subroutine
 def apart_until(
     u: Any, v: Any, size_u: Any, size_v: Any, level: Any, newer_than: Any, edit_scale: Any,
-    bags: Any, entries: Any, table: Any, tops: Any,
+    fence_sets: Any, entries: Any, table: Any, tops: Any,
 ) -> Any:  # fmt: skip
-    """Return the level up to which cuts newer than an edit keep two bags apart: -inf to inf.
+    """Return the level up to which cuts newer than an edit keep two fence sets apart: -inf to inf.
 
-    A result at or below `level` does not matter to the caller and may be too low: a bag of many
-    cuts that are all below `level` is skipped. With an infinite `level` only parts of one cut,
-    which are apart for ever, are compared.
+    A result at or below `level` does not matter to the caller and may be too low: a fence set of
+    many cuts that are all below `level` is skipped. With an infinite `level` only parts of one
+    cut, which are apart for ever, are compared.
     """
-    if bags[v, N_CUTS] < bags[u, N_CUTS]:
+    if fence_sets[v, N_CUTS] < fence_sets[u, N_CUTS]:
         u, v = v, u
         size_u, size_v = size_v, size_u
     end = -np.inf
-    if bags[u, N_CUTS] > 0:
-        end = _apart_by(u, size_u, v, newer_than, True, edit_scale, bags, entries, table)
+    if fence_sets[u, N_CUTS] > 0:
+        end = _apart_by(u, size_u, v, newer_than, True, edit_scale, fence_sets, entries, table)
     if end < np.inf and tops[u] >= level:
-        more = _apart_by(u, size_u, v, newer_than, False, edit_scale, bags, entries, table)
+        more = _apart_by(u, size_u, v, newer_than, False, edit_scale, fence_sets, entries, table)
         end = max(end, more)
     if end < np.inf and tops[v] >= level:
-        more = _apart_by(v, size_v, u, newer_than, False, edit_scale, bags, entries, table)
+        more = _apart_by(v, size_v, u, newer_than, False, edit_scale, fence_sets, entries, table)
         end = max(end, more)
     return end

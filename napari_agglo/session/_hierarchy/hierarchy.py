@@ -11,9 +11,9 @@ this one. New merges are added to the log, and recorded ones that did not happen
 The merges above t stay as a record, and are replayed by the next look there.
 
 During the replay the parts are kept apart by their numbers (`SLOT.part`). After it the cut is
-entered in `Constraints`, from which every later replay fills bags that keep the parts apart. If the
-merges that cross the parts are the last ones of the segment, each part is a region already: these
-merges are gone, and there is nothing to replay (`_is_last`).
+entered in `Constraints`, from which every later replay fills fence sets that keep the parts apart.
+If the merges that cross the parts are the last ones of the segment, each part is a region already:
+these merges are gone, and there is nothing to replay (`_is_last`).
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ from napari_agglo.session._hierarchy.fences import (
     NEXT_CUT,
     Constraints,
     Event,
-    empty_bags,
-    fill_bags,
+    empty_fence_sets,
+    fill_fence_sets,
 )
 from napari_agglo.session._hierarchy.merge_log import ROW, MergeLog
 from napari_agglo.session._hierarchy.replay_arrays import (
@@ -207,13 +207,13 @@ class Replay:
             size=np.zeros(1, np.int64),
         )
         start_stream(most, self.stream, rows, queue)
-        bags = empty_bags(n, len(constraints.listed(members)))
-        if len(bags[1]):
-            fill_bags(
+        fence_sets = empty_fence_sets(n, len(constraints.listed(members)))
+        if len(fence_sets[1]):
+            fill_fence_sets(
                 members, self.work.joined, constraints.heads, constraints.pool, constraints.scales,
-                rows, log.leaves, *bags,
+                rows, log.leaves, *fence_sets,
             )  # fmt: skip
-        arrays, entries, places, tops, used = bags
+        arrays, entries, places, tops, used = fence_sets
         self.cuts = Cuts(arrays, entries, places, tops, used, constraints.scales)
         room = len(recorded) + n
         toggled = len(fresh) + sum(len(rows) for _, rows in self.seams)
@@ -394,12 +394,13 @@ class Replay:
     def _may_join(self, inside: NDArray[np.int64], event: Event) -> bool:
         """Tell whether an edit may join slots: ask the kernel only if a lock or cut may forbid it.
 
-        Slots are restless if one is locked, they are of several parts, or a newer cut is in a bag.
+        Slots are restless if one is locked, they are of several parts, or a newer cut is in a set.
         """
         slots = self.slots[inside]
         restless = slots["locked"].any() or (slots["part"] != slots["part"][0]).any()
-        for bag in slots["bag"][self.cuts.bags[slots["bag"], N_CUTS] > 0].tolist():
-            cut = int(self.cuts.bags[bag, FIRST_CUT])
+        fence_sets = slots["fence_set"]
+        for fence_set in fence_sets[self.cuts.fence_sets[fence_sets, N_CUTS] > 0].tolist():
+            cut = int(self.cuts.fence_sets[fence_set, FIRST_CUT])
             while cut >= 0 and not restless:
                 restless = self.cuts.entries[cut, CUT] > event.edit
                 cut = int(self.cuts.entries[cut, NEXT_CUT])

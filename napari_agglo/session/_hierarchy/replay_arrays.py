@@ -15,7 +15,7 @@ SLOT = np.dtype(
         ("low", np.int32),  # smallest superpixel
         ("part", np.int32),  # of the cut that is made: slots of different parts do not meet
         ("locked", np.int32),
-        ("bag", np.int32),  # see `fences`
+        ("fence_set", np.int32),  # see `fences`
         ("first", np.int32),  # leaves, chained by `next`: the first, the last, and ...
         ("last", np.int32),
         ("unsummed", np.int32),  # ... the first whose statistics are not added up; see `add_up`
@@ -88,7 +88,7 @@ class Dirty(NamedTuple):
 class Cuts(NamedTuple):
     """Parts of live cuts that each slot has superpixels of; see `fences`."""
 
-    bags: NDArray[np.int64]
+    fence_sets: NDArray[np.int64]
     entries: NDArray[np.int64]
     places: NDArray[np.int64]
     tops: NDArray[np.float64]

@@ -38,7 +38,7 @@ from napari_agglo.agglomeration._adjacency import (
     fill_table,
 )
 from napari_agglo.agglomeration._merge_order import tie_of
-from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, merge_bags
+from napari_agglo.session._hierarchy.fences import N_CUTS, apart_until, merge_fence_sets
 from napari_agglo.session._hierarchy.replay_arrays import (
     DIVERGED,
     IS_ACTIVE,
@@ -191,7 +191,7 @@ def start_slots(
             slots[k]["low"] = members[k]
             slots[k]["part"] = parts[k]
             slots[k]["locked"] = locks[members[k]]
-            slots[k]["bag"] = k
+            slots[k]["fence_set"] = k
             slots[k]["first"] = k
             slots[k]["unsummed"] = k
             slots[k]["closed"] = k
@@ -248,7 +248,7 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
     ends, links, lists, table, filled, kept, absorbed = graph
     keys, ties, heap, _, size = queue
     made, done, gone, pending, wanted = results
-    bags, entries, places, tops, used, scales = cuts
+    fence_sets, entries, places, tops, used, scales = cuts
     n_edges = np.int64(edges.size)
     for k in range(state[N_WANTED]):
         edge = np.int64(wanted[k])
@@ -306,12 +306,13 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
                 # In a look, a cut that is newer than the record may keep the two apart. All cuts
                 # are tried: an older one did not prevent the merge, and does not now.
                 if there and rows[row]["edit"] < 0:
-                    bag = np.int64(slots[u]["bag"])
-                    less = np.int64(slots[v]["bag"])
+                    fence_set = np.int64(slots[u]["fence_set"])
+                    less = np.int64(slots[v]["fence_set"])
                     none = np.int64(0)  # whatever the sizes, does any cut part them for ever?
                     there = np.inf > apart_until(
-                        bag, less, none, none, np.inf, none - 1, scales, bags, entries, places, tops
-                    )
+                        fence_set, less, none, none, np.inf, none - 1,
+                        scales, fence_sets, entries, places, tops,
+                    )  # fmt: skip
                 if not there or (rows[row]["edit"] >= 0 and not believes):
                     gone[state[N_GONE]] = row
                     state[N_GONE] += 1
@@ -390,13 +391,13 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
                 chain[edges[kept[k]]["last"], 1] = edges[edge]["first"]
                 edges[kept[k]]["last"] = edges[edge]["last"]
                 edges[kept[k]]["known"] = 0
-        bag = np.int64(slots[into]["bag"])
-        less = np.int64(slots[other]["bag"])
+        fence_set = np.int64(slots[into]["fence_set"])
+        less = np.int64(slots[other]["fence_set"])
         # Whether all boundaries of `into` need new keys: the level of an edit, the id of the region
         # or a cut changed them; or none of them is in the heap yet, as `into` was clean before this
         # merge. The merge has toggled its mark above: a region that counts as dirty here was clean.
         entirely = not steady or holds or by_edit or slots[other]["low"] < slots[into]["low"]
-        entirely = entirely or bags[less, N_CUTS] > 0 or tops[bag] >= level
+        entirely = entirely or fence_sets[less, N_CUTS] > 0 or tops[fence_set] >= level
         entirely = entirely or (row < 0 and _is_dirty(into, slots, dirty))
         # A dirty region needs all its boundaries in the heap, a clean one those with dirty regions.
         offers: Any = row < 0
@@ -440,11 +441,11 @@ def advance(limits: Limits, n_rows: Any, run: Run) -> Any:
         slots[into]["level"] = level
         if by_edit:
             slots[into]["level"] = np.nextafter(level, np.inf)
-        if bags[bag, N_CUTS] < bags[less, N_CUTS]:
-            bag, less = less, bag
-        if bags[less, N_CUTS] > 0:
-            merge_bags(bag, less, bags, entries, places, tops, used)
-        slots[into]["bag"] = bag
+        if fence_sets[fence_set, N_CUTS] < fence_sets[less, N_CUTS]:
+            fence_set, less = less, fence_set
+        if fence_sets[less, N_CUTS] > 0:
+            merge_fence_sets(fence_set, less, fence_sets, entries, places, tops, used)
+        slots[into]["fence_set"] = fence_set
         if edit >= 0:
             state[JOIN_EDIT] = -1
             return JOINED
@@ -470,7 +471,7 @@ def offer(
     joined, slots, slot_of, leaves = work
     ends, links, lists, table, filled, _, _ = graph
     place, pending, wanted = queue.place, results.pending, results.wanted
-    bags, entries, places, tops, _, scales = cuts
+    fence_sets, entries, places, tops, _, scales = cuts
     for p in range(state[N_PENDING]):
         slot = np.int64(pending[p])
         entirely = slot >= 0
@@ -537,9 +538,9 @@ def offer(
         other = np.int64(ends[edge, 1])
         level = scale if within else max(slots[slot]["level"], slots[other]["level"])
         end = apart_until(
-            np.int64(slots[slot]["bag"]), np.int64(slots[other]["bag"]),
+            np.int64(slots[slot]["fence_set"]), np.int64(slots[other]["fence_set"]),
             slots[slot]["size"], slots[other]["size"],
-            level, newer_than, scales, bags, entries, places, tops,
+            level, newer_than, scales, fence_sets, entries, places, tops,
         )  # fmt: skip
         if end > scale if within else end == np.inf:
             continue
@@ -551,7 +552,7 @@ def offer(
 @kernel
 def may_join(inside: Any, scale: Any, edit: Any, slots: Any, cuts: Cuts) -> Any:
     """Tell whether an edit may join slots at `scale`: no lock or newer cut keeps two apart."""
-    bags, entries, places, tops, _, scales = cuts
+    fence_sets, entries, places, tops, _, scales = cuts
     for k in range(inside.size):
         u = inside[k]
         for other in range(k):
@@ -561,9 +562,9 @@ def may_join(inside: Any, scale: Any, edit: Any, slots: Any, cuts: Cuts) -> Any:
             if slots[u]["part"] != slots[v]["part"]:
                 return False
             end = apart_until(
-                np.int64(slots[u]["bag"]), np.int64(slots[v]["bag"]),
+                np.int64(slots[u]["fence_set"]), np.int64(slots[v]["fence_set"]),
                 slots[u]["size"], slots[v]["size"],
-                scale, edit, scales, bags, entries, places, tops,
+                scale, edit, scales, fence_sets, entries, places, tops,
             )  # fmt: skip
             if end > scale:
                 return False

@@ -141,7 +141,7 @@ def looking(table: Table, session: agglo.Session, what: str, looks: int = LOOKS)
         times.append(timed(lambda plane=plane: session.labels(plane)))
     if len(shape) == 3:
         add(table, f"labels of a plane {shape[1]} x {shape[2]}, {what}", times, 5)
-    seen, asker = session.threshold, session._state.tree.asker
+    seen, scorer = session.threshold, session._state.tree.scorer
     bounded = what.endswith("learned")
     for up, bound in ((0.2, 0.18 * bounded), (0.4, 1.5 * bounded)):
         rng = np.random.default_rng(0)
@@ -150,9 +150,9 @@ def looking(table: Table, session: agglo.Session, what: str, looks: int = LOOKS)
         times = []
         for k in range(looks + 1):
             if k == 0:  # the first one compiles, also what only a long look needs
-                asker.few = 0
+                scorer.few = 0
             elif k == 1:
-                asker.few = type(asker).few
+                scorer.few = type(scorer).few
                 times, rng = [], np.random.default_rng(1)
             session.threshold = seen
             a = int(rng.choice(session.segments.ids()))

@@ -57,7 +57,7 @@ def engine() -> None:
     @given(st.integers(0, 2**16), st.sampled_from([0, 100]))
     def compare_forest_hubs(seed, few):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(superpixels.Asker, "few", few)
+            patch.setattr(superpixels.Scorer, "few", few)
             check_hub(60, seed, edits=3, kind="forest")
 
     compare()

@@ -187,7 +187,7 @@ def _edit_everything(session: Session) -> None:
     session.up(10)
     session.undo()
     session.redo()
-    session._state.tree.asker.few = 0  # as if there were many boundaries
+    session._state.tree.scorer.few = 0  # as if there were many boundaries
     session.threshold = 1.0
     session.look()
     with suppress(InvalidInput):

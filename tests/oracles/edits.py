@@ -187,21 +187,21 @@ def tree_of_edits(neighbours, score, edits=(), start=None, start_scale=-math.inf
 
 def asleep(tree, edits):
     """Return which pairs are not together, and which parts not whole, where they were to be."""
-    wishes = [
+    groups = [
         (index, k, frozenset(pair))
         for index, edit in enumerate(edits)
         if isinstance(edit, Merge)
         for k, pair in enumerate(edit.pairs)
     ]
-    wishes += [
+    groups += [
         (index, k, part)
         for index, _, parts in constraints(edits)[0]
         for k, part in enumerate(parts)
     ]
     return {
         (index, k)
-        for index, k, wish in wishes
-        if not any(wish <= region for region in tree.partition(edits[index].scale))
+        for index, k, group in groups
+        if not any(group <= region for region in tree.partition(edits[index].scale))
     }
 
 

@@ -201,7 +201,7 @@ def place_of(edit):
 def check_cells(data, graph, seed, most):
     """Do the same by a forest that keeps few cells, from the beginning or after some questions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(superpixels.Asker, "few", data.draw(st.sampled_from([0, 0, 10])))
+        patch.setattr(superpixels.Scorer, "few", data.draw(st.sampled_from([0, 0, 10])))
         patch.setattr(forest_cells, "_EDGES", 5)
         patch.setattr(forest_cells, "_SLOTS", 3)
         check_against_oracle(data, graph, "forest", seed, most)

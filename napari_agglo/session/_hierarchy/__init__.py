@@ -16,7 +16,7 @@ replay_kernels
 fences
     `Constraints`, the live edits, and how cuts keep regions apart. Fence, part, fence set.
 superpixels
-    Neighbours and statistics of superpixels, divided ones too; `Asker`, the policy of a replay.
+    Neighbours and statistics of superpixels, divided ones too; `Scorer`, the policy of a replay.
 forest_cells
     Priorities of a forest for boundaries that have changed little. Cell, stamp.
 frozen_tree

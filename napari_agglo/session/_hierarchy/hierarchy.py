@@ -32,8 +32,8 @@ from napari_agglo.policy import Policy, graph_for
 from napari_agglo.session._actions import Cut, Edit, Ids, Lock, Merge, Unlock, as_ids
 from napari_agglo.session._hierarchy.fences import Constraints, Event
 from napari_agglo.session._hierarchy.merge_log import ROW, Fresh, MergeLog, Names, Seam, Step
-from napari_agglo.session._hierarchy.replay import Known, Outcome, Replay
-from napari_agglo.session._hierarchy.superpixels import Asker, Superpixels
+from napari_agglo.session._hierarchy.replay import Outcome, Replay, ScoreCache
+from napari_agglo.session._hierarchy.superpixels import Scorer, Superpixels
 
 _NO_ROWS = np.zeros(0, np.int32)
 
@@ -88,14 +88,14 @@ class Hierarchy:
         self.log = MergeLog(graph.sizes, merges)
         self.superpixels = Superpixels(graph)
         self.constraints = Constraints(graph.n_regions)
-        self.asker = Asker(graph, policy)
+        self.scorer = Scorer(graph, policy)
         self.n_scored = 0  # boundaries that the policy has scored in all replays
         self.horizon = np.inf
         # With each seam the regions that only one of its two runs has there. The first seam is the
         # horizon, unless that is infinite.
         self.seams: tuple[Seam, ...] = ()
         self.steps: list[Step] = []  # edits and looks, oldest first
-        self._known = Known.nothing()
+        self._cache = ScoreCache.empty()
 
     @property
     def edits(self) -> list[Edit]:
@@ -124,8 +124,8 @@ class Hierarchy:
         nodes = self._regions(self.horizon)[1:]
         try:
             replay = Replay(
-                self.log, self.superpixels, self.constraints, self.asker, members, nodes,
-                np.flatnonzero(live), fresh[1], passed, known=self._known,
+                self.log, self.superpixels, self.constraints, self.scorer, members, nodes,
+                np.flatnonzero(live), fresh[1], passed, cache=self._cache,
             )  # fmt: skip
             outcome = replay.run(scale, lambda _: events, progress)
         finally:
@@ -135,7 +135,7 @@ class Hierarchy:
         self._write(outcome, step)
         # Priorities are of pairs of rows, that is of sets of pixels, and so outlive an edit, which
         # adds rows. Undo drops rows, whose numbers are used again: it forgets the priorities.
-        self._known = outcome.known
+        self._cache = outcome.cache
         step.fresh = outcome.fresh
         self.end_step(step)
 
@@ -199,7 +199,7 @@ class Hierarchy:
         """Restore the state before the last step; known priorities are forgotten."""
         self.log.put_back(step)
         self.horizon, self.seams = step.horizon, step.seams
-        self._known = Known.nothing()
+        self._cache = ScoreCache.empty()
         if step.entered is not None:
             self.constraints.take_back(step.entered)
         for leaf, divided, regrouped in reversed(step.divided):
@@ -317,7 +317,7 @@ class Hierarchy:
         fresh = np.array([*{*ends} ^ {*last.tolist()}], np.int32)  # the parts, and the whole
         return Outcome(
             np.zeros(0, ROW), np.zeros((0, 3), np.int32), last.astype(np.int32), fresh,
-            Known.nothing(),
+            ScoreCache.empty(),
         )  # fmt: skip
 
     def _replay_cut(
@@ -341,7 +341,7 @@ class Hierarchy:
 
         try:
             replay = Replay(
-                self.log, self.superpixels, self.constraints, self.asker, members,
+                self.log, self.superpixels, self.constraints, self.scorer, members,
                 self.log.leaves[members].astype(np.int64), recorded, fresh,
                 parts=parts, crossing=crossing,
             )  # fmt: skip
@@ -503,13 +503,13 @@ class Hierarchy:
         constraints, apart, tables = self.constraints, [], {}
         self.look(max((edit.scale for edit in constraints.edits), default=-np.inf))
         for index, edit in enumerate(constraints.edits):
-            wishes = list(constraints.parts[index])
+            groups = list(constraints.parts[index])
             if isinstance(edit, Merge):
-                wishes = [as_ids(pair) for pair in edit.pairs]
-            if wishes and edit.scale not in tables:
+                groups = [as_ids(pair) for pair in edit.pairs]
+            if groups and edit.scale not in tables:
                 tables[edit.scale] = self._regions(edit.scale)
-            for k, wish in enumerate(wishes):
-                regions = tables[edit.scale][wish]
+            for k, group in enumerate(groups):
+                regions = tables[edit.scale][group]
                 if (regions != regions[0]).any():
                     apart.append((index, k))
         return apart

@@ -24,7 +24,7 @@ above the seam if it was dirty below, or is in that set, but not both.
 The kernel `advance` does all steps that need neither policy nor edit, and returns to Python for
 these. Nothing is written to the log until the replay is over, so a cancelled one leaves no trace in
 the tree (pieces of divided superpixels are written before; their step takes them back). After a
-cancelled edit the hierarchy knows fewer priorities (`Known`), and may ask for some again.
+cancelled edit the hierarchy knows fewer priorities (`ScoreCache`), and may ask for some again.
 """
 
 # In its own file, apart from `hierarchy`, which says what is replayed for each kind of edit.
@@ -84,24 +84,24 @@ from napari_agglo.session._hierarchy.replay_kernels import (
     start_stream,
     toggle_rows,
 )
-from napari_agglo.session._hierarchy.superpixels import Asker, Superpixels
+from napari_agglo.session._hierarchy.superpixels import Scorer, Superpixels
 
 Ids32 = NDArray[np.int32]
 _LAST = 2**62  # the tie of what comes after all edits of a scale
 _NOWHERE = np.zeros(0, np.int8)
-# Merges, and boundaries to ask about, between two calls of `progress`: about a tenth of a second.
-_STEPS, _ASKED = 100_000, 20_000
+# Merges, and boundaries to score, between two calls of `progress`: about a tenth of a second.
+_STEPS, _SCORED = 100_000, 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class ScoreCache:
     """Priorities of boundaries between regions that exist where a replay ended, by pair of rows."""
 
     pairs: NDArray[np.int64]  # ascending
     priorities: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls) -> Known:
+    def empty(cls) -> ScoreCache:
         return cls(np.zeros(0, np.int64), np.zeros(0))
 
     def find(self, pairs: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -118,7 +118,7 @@ class Outcome:
     done: NDArray[np.int32]  # merges whose links must be set: row, first, second
     gone: NDArray[np.int32]  # recorded merges that did not happen
     fresh: NDArray[np.int32]  # regions that only one of the two runs has in the end
-    known: Known
+    cache: ScoreCache
 
 
 class Replay:
@@ -126,7 +126,7 @@ class Replay:
 
     Parameters
     ----------
-    log, superpixels, constraints, asker
+    log, superpixels, constraints, scorer
         The tree, the graph, the edits and the policy.
     members : ndarray of int32
         Superpixels, ascending.
@@ -143,7 +143,7 @@ class Replay:
         Part of each superpixel in the cut that is made.
     crossing : ndarray, optional
         The recorded merges that join parts of that cut, by ascending row number.
-    known : Known, optional
+    cache : ScoreCache, optional
         Priorities from the replay below this one.
     """
 
@@ -152,7 +152,7 @@ class Replay:
         log: MergeLog,
         superpixels: Superpixels,
         constraints: Constraints,
-        asker: Asker,
+        scorer: Scorer,
         members: Ids32,
         nodes: NDArray[np.int64],
         recorded: NDArray[np.int64],
@@ -160,11 +160,11 @@ class Replay:
         seams: Sequence[tuple[float, Ids32]] = (),
         parts: NDArray[np.int32] | None = None,
         crossing: NDArray[Any] | None = None,
-        known: Known | None = None,
+        cache: ScoreCache | None = None,
     ) -> None:
         self.log, self.superpixels, self.constraints = log, superpixels, constraints
-        self.asker, self.members = asker, members
-        self.known = Known.nothing() if known is None else known
+        self.scorer, self.members = scorer, members
+        self.cache = ScoreCache.empty() if cache is None else cache
         self.seams = list(seams)
         self.n_scored = 0
         self._target = np.inf
@@ -235,7 +235,7 @@ class Replay:
             self.state, rows, self.stream, self.work, self.graph, self.edges, self.chain, queue,
             self._dirty, self.cuts, self.lists,
         )  # fmt: skip
-        self.asker.begin(n, most)
+        self.scorer.begin(n, most)
         self._toggle(fresh)
 
     def _stream(self, recorded: NDArray[np.int64]) -> NDArray[np.void]:
@@ -300,13 +300,13 @@ class Replay:
         self, stop: float, tie: int, believes: bool, progress: ProgressCallback | None
     ) -> int:
         """Merge up to a key, and enter boundaries in the heap; return the reason of the end."""
-        n_rows, steady = self.log.count, self.asker.steady
+        n_rows, steady = self.log.count, self.scorer.steady
         limits = Limits(self._target, stop, tie, self._holds, believes, steady, _STEPS)
         while True:
             why = advance(limits, n_rows, self._run)
             if why == OFFER:
                 self._offer()
-                self._ask(self.lists.wanted[: self.state[N_WANTED]], progress)
+                self._score(self.lists.wanted[: self.state[N_WANTED]], progress)
             elif why == PAUSED:
                 report(progress, "applying edits", int(self.state[N_DONE]), len(self.members))
             else:
@@ -319,19 +319,19 @@ class Replay:
         own = self.superpixels
         offer(within, edit, scale, inside, self._run, own.start, own.stop, own.adjacent)
 
-    def _ask(self, wanted: NDArray[np.int32], progress: ProgressCallback | None) -> None:
+    def _score(self, wanted: NDArray[np.int32], progress: ProgressCallback | None) -> None:
         """Set the priority of boundaries: the known one, or that of the policy."""
         unknown = wanted[self.edges["known"][wanted] == 0]
-        if len(self.known.pairs) and len(unknown):
-            known, priorities = self.known.find(self._pairs(unknown))
+        if len(self.cache.pairs) and len(unknown):
+            known, priorities = self.cache.find(self._pairs(unknown))
             self.edges["priority"][unknown[known]] = priorities[known]
             self.edges["known"][unknown[known]] = 1
             unknown = unknown[~known]
-        for start in range(0, len(unknown), _ASKED):
-            batch = unknown[start : start + _ASKED]
-            if start or len(unknown) > _ASKED:
+        for start in range(0, len(unknown), _SCORED):
+            batch = unknown[start : start + _SCORED]
+            if start or len(unknown) > _SCORED:
                 report(progress, "applying edits", int(self.state[N_DONE]), len(self.members))
-            self.edges["priority"][batch] = self.asker.ask(
+            self.edges["priority"][batch] = self.scorer.score(
                 batch, self.graph.ends, self.work, self.edges, self.chain, self.superpixels
             )
             self.edges["known"][batch] = 1
@@ -432,7 +432,7 @@ class Replay:
             self.state[N_WANTED] = self.state[N_PENDING] = 0
             if not len(wanted):
                 break
-            self._ask(wanted, progress)
+            self._score(wanted, progress)
             ids = np.sort(self.slots["low"][ends[wanted]], axis=1)
             best = np.lexsort((ids[:, 1], ids[:, 0], self.edges["priority"][wanted]))[0]
             a, b = ends[wanted[best]].tolist()
@@ -458,5 +458,5 @@ class Replay:
             done[: self.state[N_DONE]],
             gone[: self.state[N_GONE]],
             nodes[marks == 3],
-            Known(pairs[order], self.edges["priority"][edges[order]]),
+            ScoreCache(pairs[order], self.edges["priority"][edges[order]]),
         )

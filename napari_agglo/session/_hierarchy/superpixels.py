@@ -219,14 +219,14 @@ def _list_neighbours(edges: Any, start: Any, adjacent: Any) -> None:
     start[0] = 0
 
 
-# The policy, asked about boundaries of regions: statistics are rows that add up.
+# The policy, which scores boundaries of regions: statistics are rows that add up.
 
 
 _NO_STARTS = np.zeros(1, np.int64)
 
 
-class Asker:
-    """A policy ready to be asked about boundaries in a replay.
+class Scorer:
+    """A policy that scores the boundaries of a replay.
 
     It goes through the very kernels that agglomeration uses, which are compiled by then; of the
     mean, no kernel is needed at all. Rows and features of slots and edges are kept through a
@@ -278,7 +278,7 @@ class Asker:
         )
         return rows
 
-    def ask(
+    def score(
         self,
         batch: NDArray[np.int32],
         ends: NDArray[np.int32],

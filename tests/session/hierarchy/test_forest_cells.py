@@ -51,7 +51,7 @@ TABLES = [((1 << 15, 1 << 13), 0), ((40, 7), 0), ((40, 7), 90)]
 def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeypatch):
     """Also if it goes over to cells after some boundaries, as a long one does."""
     plain = bool(numba.config.DISABLE_JIT)  # as plain Python a small one has to do
-    monkeypatch.setattr(superpixels.Asker, "few", few // 4 if plain else few)
+    monkeypatch.setattr(superpixels.Scorer, "few", few // 4 if plain else few)
     monkeypatch.setattr(forest_cells, "_EDGES", most[0])
     monkeypatch.setattr(forest_cells, "_SLOTS", most[1])
     leaves, seeds, trees = (40, 1, 5) if plain else (300, 4, 30)
@@ -62,16 +62,16 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeyp
         forest = dense_forest(feature_matrix(graph, features), seed, trees)
         policy = LearnedPolicy(features, forest)
         by_cells, anew = (Hierarchy(graph, policy) for _ in range(2))
-        assert by_cells.asker._thresholds is not None
-        anew.asker._thresholds = None
+        assert by_cells.scorer._thresholds is not None
+        anew.scorer._thresholds = None
         table = anew.table(0.3)
         others = np.flatnonzero(table != table[1])[1:]
         edit = Merge(0.3, ((1, int(others[seed])),))
         for tree in (by_cells, anew):
             tree.do(edit)
             tree.look(math.inf)
-        assert anew.asker._cells is None
-        assert by_cells.asker._cells is not None
+        assert anew.scorer._cells is None
+        assert by_cells.scorer._cells is not None
         assert anew.n_scored == by_cells.n_scored
         least = 0 if plain else graph.n_boundaries
         assert anew.n_scored > least, "test invalid: hardly anything was scored"
@@ -81,7 +81,7 @@ def test_a_replay_by_cells_equals_one_that_scores_all(preset, most, few, monkeyp
 
 def test_regions_without_a_cell_are_told_apart_when_their_order_changes(monkeypatch):
     """A region outgrew its neighbour and stayed in its cell: the smaller one is another then."""
-    monkeypatch.setattr(superpixels.Asker, "few", 0)
+    monkeypatch.setattr(superpixels.Scorer, "few", 0)
     monkeypatch.setattr(forest_cells, "_EDGES", 5)
     monkeypatch.setattr(forest_cells, "_SLOTS", 3)
     labels = np.array([[9, 1, 5, 9], [10, 6, 2, 3], [11, 8, 1, 8], [8, 2, 5, 8]])

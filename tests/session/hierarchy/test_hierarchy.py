@@ -79,7 +79,7 @@ def test_hierarchy_equals_the_run_from_scratch_beside_a_region_that_touches_hund
 @given(st.integers(0, 2**16), st.sampled_from([0, 2000]))
 def test_hierarchy_equals_the_run_by_a_forest_beside_a_region_that_touches_dozens(seed, few):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(superpixels.Asker, "few", few)
+        patch.setattr(superpixels.Scorer, "few", few)
         check_hub(24, seed, edits=2, kind="forest")
 
 
@@ -107,7 +107,7 @@ def test_hierarchy_equals_the_run_beside_a_region_that_touches_hundreds_for_a_lo
 def test_hierarchy_equals_the_run_by_a_forest_beside_a_region_that_touches_60(seed, few):
     """By cells from the first boundary on, from the hundredth on, or hardly ever."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(superpixels.Asker, "few", few)
+        patch.setattr(superpixels.Scorer, "few", few)
         check_hub(60, seed, edits=3, kind="forest")
 
 

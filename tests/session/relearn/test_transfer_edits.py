@@ -57,7 +57,7 @@ def check(graph, policy, old_edits, threshold):
 
 @examples(200)
 @given(st.data(), graphs(), POLICIES, POLICIES, SCALES)
-def test_every_wish_holds_or_is_superseded_and_listed(data, graph, old, new, threshold):
+def test_every_constraint_holds_or_is_superseded_and_listed(data, graph, old, new, threshold):
     tree = draw_edits(data, graph, as_scores(graph, *old)[0], most=7)
     policy = as_scores(graph, *new)[0]
     again, _ = check(graph, policy, tree.edits, threshold)
@@ -65,7 +65,7 @@ def test_every_wish_holds_or_is_superseded_and_listed(data, graph, old, new, thr
 
 
 @given(st.data(), graphs(), POLICIES, SCALES)
-def test_edits_at_one_scale_make_the_same_wishes_as_the_tree_that_they_were_made_on(
+def test_edits_at_one_scale_make_the_same_constraints_as_the_tree_that_they_were_made_on(
     data, graph, policy, scale
 ):
     """Without relearning, whatever sleeps in the old tree is among what is listed."""

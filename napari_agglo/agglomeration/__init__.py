@@ -27,7 +27,7 @@ from napari_agglo.agglomeration._format_threshold import (
     threshold_phrase,
     threshold_text,
 )
-from napari_agglo.agglomeration._merge_tree import Heritage, MergeTree
+from napari_agglo.agglomeration._merge_tree import MergeTree, NameInheritance
 from napari_agglo.agglomeration._rescoring import (
     EdgeQueue,
     enter_edges,
@@ -41,7 +41,7 @@ __all__ = [
     "NEXT",
     "Adjacency",
     "EdgeQueue",
-    "Heritage",
+    "NameInheritance",
     "MergeTree",
     "Merges",
     "RescoringState",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @kernel
 def pass_names(
-    winners: Any, losers: Any, sizes: Any, name: Any, kept: Any, given_up: Any, from_loser: Any
+    winners: Any, losers: Any, sizes: Any, name: Any, kept: Any, dropped: Any, from_loser: Any
 ) -> None:
     """Write the name that each merge keeps, that of the larger region. No bounds checking.
 
@@ -35,13 +35,13 @@ def pass_names(
         v = losers[k]
         from_loser[k] = sizes[v] > sizes[u]
         kept[k] = name[v] if from_loser[k] else name[u]
-        given_up[k] = name[u] if from_loser[k] else name[v]
+        dropped[k] = name[u] if from_loser[k] else name[v]
         name[u] = kept[k]
         sizes[u] += sizes[v]
 
 
 @kernel
-def fill_lut(kept: Any, given_up: Any, n_merges: Any, table: Any) -> None:
+def fill_lut(kept: Any, dropped: Any, n_merges: Any, table: Any) -> None:
     """Set ``table[id]`` to the name of `id` after `n_merges` merges. No bounds checking.
 
     The caller passes 0, 1, 2, ... as `table`. Invariant: in reverse order of the merges, the final
@@ -49,7 +49,7 @@ def fill_lut(kept: Any, given_up: Any, n_merges: Any, table: Any) -> None:
     merge, without union-find.
     """
     for k in range(n_merges - 1, -1, -1):
-        table[given_up[k]] = table[kept[k]]
+        table[dropped[k]] = table[kept[k]]
 
 
 @kernel
@@ -110,14 +110,14 @@ def leaf_intervals(parents: Any, n_leaves: Any, order: Any, start: Any, stop: An
             stop[node] += 1
 
 
-class Heritage(NamedTuple):
-    """The name that each merge keeps, and the one that is given up; dense ids, shape (m,).
+class NameInheritance(NamedTuple):
+    """The name that each merge keeps, and the one that it drops; dense ids, shape (m,).
 
     `from_loser` is true where the name is that of the loser, the larger region then.
     """
 
     kept: NDArray[np.uint32]
-    given_up: NDArray[np.uint32]
+    dropped: NDArray[np.uint32]
     from_loser: NDArray[np.bool_]
 
 
@@ -335,23 +335,23 @@ class MergeTree:
             Name of each region, the dense id of one of its superpixels; 0 for 0.
         """
         table = np.arange(self.n_superpixels + 1, dtype=np.uint32)
-        kept, given_up, _ = self.heritage
-        fill_lut(kept, given_up, self._count(threshold, merges), table)
+        kept, dropped, _ = self.name_inheritance
+        fill_lut(kept, dropped, self._count(threshold, merges), table)
         return table
 
     @cached_property
-    def heritage(self) -> Heritage:
+    def name_inheritance(self) -> NameInheritance:
         """Name that each merge keeps."""
         if self.sizes is None:
             sizes = np.zeros(self.n_superpixels + 1, np.int64)
             count_labels(np.ascontiguousarray(self.superpixels.image).reshape(-1), sizes)
         else:
             sizes = np.array(self.sizes, np.int64)
-        kept, given_up = (np.zeros(self.n_merges, np.uint32) for _ in range(2))
+        kept, dropped = (np.zeros(self.n_merges, np.uint32) for _ in range(2))
         from_loser = np.zeros(self.n_merges, np.bool_)
         name = np.arange(self.n_superpixels + 1, dtype=np.uint32)
-        pass_names(self.winners, self.losers, sizes, name, kept, given_up, from_loser)
-        return Heritage(kept, given_up, from_loser)
+        pass_names(self.winners, self.losers, sizes, name, kept, dropped, from_loser)
+        return NameInheritance(kept, dropped, from_loser)
 
     def segment(
         self, threshold: float | None = None, *, merges: int | None = None, index: Any = ...
@@ -514,7 +514,7 @@ class MergeTree:
         """
         target = Path(path)
         with replacing(target) as temporary:
-            merge_table(self, self.heritage).to_csv(temporary, index=False)
+            merge_table(self, self.name_inheritance).to_csv(temporary, index=False)
         return target
 
     @cached_property
@@ -553,8 +553,8 @@ class MergeTree:
         return int(node)
 
 
-def merge_table(tree: MergeTree, heritage: Heritage) -> pd.DataFrame:
-    """Return the merges of a tree as a table, with the names of `heritage`."""
+def merge_table(tree: MergeTree, names: NameInheritance) -> pd.DataFrame:
+    """Return the merges of a tree as a table, with the `names` that merges keep and drop."""
     import pandas as pd
 
     ids = tree.superpixels.ids
@@ -563,8 +563,8 @@ def merge_table(tree: MergeTree, heritage: Heritage) -> pd.DataFrame:
             "merge": np.arange(tree.n_merges),
             "winner": ids[tree.winners],
             "loser": ids[tree.losers],
-            "kept": ids[heritage.kept],
-            "dropped": ids[heritage.given_up],
+            "kept": ids[names.kept],
+            "dropped": ids[names.dropped],
             "left": tree.children[:, 0],
             "right": tree.children[:, 1],
             "parent": np.arange(tree.n_merges) + tree.n_superpixels + 1,

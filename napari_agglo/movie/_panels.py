@@ -29,8 +29,8 @@ class Flashes:
     """The flashes of one merge tree on a plane, frame by frame."""
 
     def __init__(self, tree: MergeTree, areas: NDArray[np.int64]) -> None:
-        self._kept, given_up, _ = tree.heritage
-        self._visible = _visible_areas(self._kept, given_up, areas)
+        self._kept, dropped, _ = tree.name_inheritance
+        self._visible = _visible_areas(self._kept, dropped, areas)
         self._left = np.zeros(len(areas), np.int64)
         self._merges: int | None = None
 
@@ -52,12 +52,12 @@ class Flashes:
 
 
 def _visible_areas(
-    kept: NDArray[np.uint32], given_up: NDArray[np.uint32], areas: NDArray[np.int64]
+    kept: NDArray[np.uint32], dropped: NDArray[np.uint32], areas: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the pixels in the plane of the smaller side of each merge."""
     size = areas.tolist()
     out = []
-    for one, two in zip(kept.tolist(), given_up.tolist(), strict=True):
+    for one, two in zip(kept.tolist(), dropped.tolist(), strict=True):
         out.append(min(size[one], size[two]))
         size[one] += size[two]
     return np.array(out, np.int64)

@@ -97,15 +97,15 @@ def test_only_merges_that_are_seen_count(areas, random):
     """Against the sides of each merge, gathered one by one."""
     names = list(range(1, 9))
     members = {name: {name} for name in names}
-    kept, given_up, expected = [], [], []
+    kept, dropped, expected = [], [], []
     while len(names) > 1:
         one, two = random.sample(names, 2)
         expected.append(min(sum(areas[k] for k in members[name]) for name in (one, two)))
         kept.append(one)
-        given_up.append(two)
+        dropped.append(two)
         members[one] |= members.pop(two)
         names.remove(two)
-    found = _visible_areas(np.array(kept), np.array(given_up), np.array(areas))
+    found = _visible_areas(np.array(kept), np.array(dropped), np.array(areas))
     assert found.tolist() == expected
 
 

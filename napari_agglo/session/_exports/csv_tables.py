@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo.agglomeration import Heritage, MergeTree, plain_threshold
+from napari_agglo.agglomeration import MergeTree, NameInheritance, plain_threshold
 from napari_agglo.agglomeration._merge_tree import merge_table
 from napari_agglo.errors import Install, InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
@@ -35,14 +35,14 @@ class MergeRows:
         Priority by the policy; NaN for a merge that is an edit.
     edits : ndarray of int64, shape (m,)
         Number of the journal entry that made the merge; 0 if the policy did.
-    heritage : Heritage
+    name_inheritance : NameInheritance
         The name that each merge keeps.
     """
 
     tree: MergeTree
     priorities: NDArray[np.float64]
     edits: NDArray[np.int64]
-    heritage: Heritage
+    name_inheritance: NameInheritance
 
 
 def write_table(path: str | PathLike[str], overwrite: bool, table: pd.DataFrame) -> None:
@@ -80,7 +80,7 @@ def export_tree(view: ExportView, path: str | PathLike[str], *, overwrite: bool)
     import pandas as pd
 
     rows = view.merges
-    table = merge_table(rows.tree, rows.heritage)
+    table = merge_table(rows.tree, rows.name_inheritance)
     table["priority"] = rows.priorities
     table["edit"] = pd.array(rows.edits, "Int64")
     table.loc[rows.edits == 0, "edit"] = pd.NA

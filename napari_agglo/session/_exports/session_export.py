@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import Heritage, MergeTree
+from napari_agglo.agglomeration import MergeTree, NameInheritance
 from napari_agglo.graph import RegionGraph
 from napari_agglo.session._edit_table import details_of
 from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
@@ -88,7 +88,7 @@ class SessionExport:
             ),
             np.where(edits >= 0, np.nan, rows["priority"]),
             np.array([owner.get(k, 0) for k in edits.tolist()], np.int64),
-            Heritage(names[:, 0], names[:, 1], lows[:, 0] > lows[:, 1]),
+            NameInheritance(names[:, 0], names[:, 1], lows[:, 0] > lows[:, 1]),
         )
 
 

@@ -132,7 +132,7 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
         regions = adapted(regions, policy, plan.dataset, part_of(progress, 0.0, 0.6))
     part = part_of(progress, 0.6, 0.85)
     tree = build_tree(regions.graph, policy, plan.method, progress=part)
-    tree.heritage  # noqa: B018 - computed here, not at the first tick of the slider
+    tree.name_inheritance  # noqa: B018 - computed here, not at the first tick of the slider
     own = is_training_data(policy, regions.graph)
     built = Built(tree, regions, policy, plan.gold, training=own, method=plan.method)
     if plan.gold is None:

@@ -81,7 +81,7 @@ def rows_of(tree, priorities=None, edits=None):
     """Return the merges of a tree as an export sees them."""
     edits = np.zeros(tree.n_merges, np.int64) if edits is None else np.array(edits)
     message = tree.priorities if priorities is None else np.array(priorities)
-    return MergeRows(tree, message, edits, tree.heritage)
+    return MergeRows(tree, message, edits, tree.name_inheritance)
 
 
 # ------------------------------------------------------------------------------------- labels

@@ -47,18 +47,18 @@ def from_halves(training: list[Lesson], seed: int) -> Any:
 def learn(training: list[Lesson], seed: int) -> tuple[LearnedPolicy, Any]:
     """Return a policy, and VI by threshold of the training side by trees that did not see it."""
     settings = ForestSettings()
-    lessons = _train.lessons_of(training, None, None)
-    features = feature_map(lessons[0].graph)
+    volumes = _train.training_volumes(training, None, None)
+    features = feature_map(volumes[0].graph)
     none = _train.extra_examples(None, features, 0)
     run = _train._Training(
-        lessons, features, none, "forest", settings, True, seed, 5, None, None
+        volumes, features, none, "forest", settings, True, seed, 5, None, None
     )  # fmt: skip
     fitted, _ = run.run("agglo", "flat")
     policy = LearnedPolicy(features, with_neutral(fitted.model, settings.neutral))
     if not fitted.in_bag.size:
         return policy, None
     curves = []
-    for one, (graph, gold) in zip(lessons, training, strict=True):
+    for one, (graph, gold) in zip(volumes, training, strict=True):
         every = np.ones(graph.n_boundaries, bool)
         state = one._start(features, policy, fitted.in_bag, every, ~every)
         merges = _run(graph, merge_by_rescoring, state, None)

@@ -55,7 +55,7 @@ from napari_agglo.learning._collect import (
     rand_gain,
 )
 from napari_agglo.learning._fit import Examples
-from napari_agglo.learning._training_volume import Lesson, boundary_labels
+from napari_agglo.learning._training_volume import TrainingVolume, boundary_labels
 from napari_agglo.policy import CHUNK, Trees, owner_of, walk_row, walk_rows
 
 # Trees between two looks at the bound of a chunk; for the boundary on top, all of the rest. Groups
@@ -317,7 +317,7 @@ def _loose(
 class Call(NamedTuple):
     """One collection of a training: a volume, a policy, and the owners that its trees know."""
 
-    school: Lesson
+    volume: TrainingVolume
     features: Any
     policy: Any
     in_bag: NDArray[np.uint8]
@@ -327,25 +327,25 @@ class Call(NamedTuple):
         """Return the examples by the loop of the package."""
         what = self.features, self.policy, self.in_bag, _silent
         if self.near_misses is None:
-            return LOOSE(self.school, *what)
-        return STRICT(self.school, *what, near_misses=self.near_misses)
+            return LOOSE(self.volume, *what)
+        return STRICT(self.volume, *what, near_misses=self.near_misses)
 
     def by_bounds(self, eager: bool = False, rounds: int = 1) -> tuple[Examples, NDArray[np.int64]]:
         """Return the examples by the loop with bounds, and its counts."""
-        school, graph = self.school, self.school.graph
+        volume, graph = self.volume, self.volume.graph
         if self.near_misses is None:
-            known = np.any(school.assigned > 0, axis=0)
+            known = np.any(volume.assigned > 0, axis=0)
             usable = known[graph.edges].all(axis=1)
             forbidden, labels, most = ~usable, np.zeros(len(usable), np.int8), int(known.sum())
         else:
-            labels = boundary_labels(graph.edges, school.assigned)
+            labels = boundary_labels(graph.edges, volume.assigned)
             usable, forbidden = labels != 0, np.zeros(len(labels), bool)
             most = int((labels < 0).sum())
-        scoring = policy_scoring(graph, self.policy, self.in_bag, school.group, self.features.width)
+        scoring = policy_scoring(graph, self.policy, self.in_bag, volume.group, self.features.width)
         state = feature_state(graph, self.features)
         bag = scoring.in_bag
         if not bag.size:  # every tree scores every boundary
-            bag = np.zeros((len(scoring.trees.roots), int(school.group.max()) + 1), np.uint8)
+            bag = np.zeros((len(scoring.trees.roots), int(volume.group.max()) + 1), np.uint8)
         n_nodes, n_edges = len(state.regions), len(graph.edges)
         lazy = Lazy(
             trees=scoring.trees, in_bag=bag, group=scoring.group, rows=scoring.rows,
@@ -361,15 +361,15 @@ class Call(NamedTuple):
         tally = np.array([0, 0, most], np.int64)
         loop = adjacency, queue, touched, lazy, state, ids
         if self.near_misses is None:
-            cells = school._cells()
+            cells = volume._cells()
             step: Callable[[Room], bool] = lambda room: bool(_loose(*loop, labels, cells, room))  # noqa: E731
         else:
-            assigned, near = school.assigned.copy(), self.near_misses
+            assigned, near = volume.assigned.copy(), self.near_misses
             step = lambda room: bool(_strict(*loop, assigned, labels, near, room))  # noqa: E731
-        return school._run(self.features, step, tally, most, _silent), lazy.counted
+        return volume._run(self.features, step, tally, most, _silent), lazy.counted
 
 
-STRICT, LOOSE = Lesson.strict, Lesson.loose
+STRICT, LOOSE = TrainingVolume.strict, TrainingVolume.loose
 
 
 def _silent(merges: int, most: int, examples: int) -> None:
@@ -389,12 +389,12 @@ def recorded(volume: Volume, options: dict[str, Any]) -> tuple[list[Call], float
         spent += time.process_time() - start
         return examples
 
-    Lesson.strict = lambda *what, near_misses: collect(near_misses, *what)  # type: ignore
-    Lesson.loose = lambda *what: collect(None, *what)  # type: ignore
+    TrainingVolume.strict = lambda *what, near_misses: collect(near_misses, *what)  # type: ignore
+    TrainingVolume.loose = lambda *what: collect(None, *what)  # type: ignore
     try:
         took = cpu_seconds(lambda: agglo.train(*volume, **options))
     finally:
-        Lesson.strict, Lesson.loose = STRICT, LOOSE  # type: ignore
+        TrainingVolume.strict, TrainingVolume.loose = STRICT, LOOSE  # type: ignore
     return calls, took, spent
 
 

@@ -28,8 +28,8 @@ from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.features import feature_map
 from napari_agglo.graph import RegionGraph, contracted
 from napari_agglo.learning._fit import ForestSettings, logistic_of, with_prior
-from napari_agglo.learning._train import learn_lessons
-from napari_agglo.learning._training_volume import Lesson, gold_table
+from napari_agglo.learning._train import learn_volumes
+from napari_agglo.learning._training_volume import TrainingVolume, gold_table
 from napari_agglo.policy import Forest, LearnedPolicy, MeanPolicy, Policy, stretched
 
 _COARSEST = 16  # regions of the coarsest scale that is asked about, at least
@@ -345,8 +345,8 @@ class Questions:
         seed: int,
         progress: ProgressCallback | None,
     ) -> LearnedPolicy:
-        policy = learn_lessons(
-            [Lesson(self.graph, (), known.assigned(), 0)],
+        policy = learn_volumes(
+            [TrainingVolume(self.graph, (), known.assigned(), 0)],
             self._features,
             epochs=epochs,
             settings=self._settings,

@@ -25,7 +25,7 @@ from napari_agglo.learning._fit import (
     pool_fits,
     with_neutral,
 )
-from napari_agglo.learning._training_volume import Lesson, boundary_labels, lesson
+from napari_agglo.learning._training_volume import TrainingVolume, boundary_labels, training_volume
 from napari_agglo.policy import (
     LearnedPolicy,
     MeanPolicy,
@@ -120,19 +120,19 @@ def training_pairs(graph: Any, gold: Any) -> list[tuple[RegionGraph, list[Any]]]
     ]
 
 
-def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
+def training_volumes(graph: Any, gold: Any, mask: Any) -> list[TrainingVolume]:
     """Return the volumes to learn from, compared with their gold standards."""
-    volumes = training_pairs(graph, gold)
-    if mask is not None and len(volumes) > 1:
+    pairs = training_pairs(graph, gold)
+    if mask is not None and len(pairs) > 1:
         raise InvalidInput(
             "`mask` is for one volume",
             argument="mask",
             remedy="set gold to 0 where it is not annotated",
         )
-    out: list[Lesson] = []
+    out: list[TrainingVolume] = []
     owners = 0
-    for one, golds in volumes:
-        first = volumes[0][0]
+    for one, golds in pairs:
+        first = pairs[0][0]
         if one.cue_names != first.cue_names or one.layout != first.layout:
             raise InvalidInput(
                 "All graphs must have the same cues, bins and number of axes; got "
@@ -140,7 +140,7 @@ def lessons_of(graph: Any, gold: Any, mask: Any) -> list[Lesson]:
                 argument="graph",
                 remedy="build all graphs with the same cues and options",
             )
-        out.append(lesson(one, golds, mask, owners))
+        out.append(training_volume(one, golds, mask, owners))
         owners += out[-1].n_owners
     return out
 
@@ -153,20 +153,20 @@ _STARTS = ("flat", "mean", "random")
 _CLASSIFIERS = ("forest", "logistic")
 
 
-def warn_if_inverted(lessons: list[Lesson]) -> None:
+def warn_if_inverted(volumes: list[TrainingVolume]) -> None:
     """Warn if the boundary cue is lower on gold borders than inside of gold segments."""
     cue = MeanPolicy.cue
-    if cue not in lessons[0].graph.cue_names:
+    if cue not in volumes[0].graph.cue_names:
         return
-    labels = np.concatenate([boundary_labels(one.graph.edges, one.assigned) for one in lessons])
-    means = np.concatenate([one.graph.boundary_mean(cue) for one in lessons])
+    labels = np.concatenate([boundary_labels(one.graph.edges, one.assigned) for one in volumes])
+    means = np.concatenate([one.graph.boundary_mean(cue) for one in volumes])
     keep, merge = means[labels > 0], means[labels < 0]
     if min(len(keep), len(merge)) < _ENOUGH:
         return
     # The share of pairs, one of each kind, in which the boundary to keep is the higher one.
     higher = float(np.searchsorted(np.sort(merge), keep).mean() / len(merge))
     if higher < _INVERTED:
-        graph = lessons[0].graph
+        graph = volumes[0].graph
         limits = graph.cue_ranges[graph.cue_names.index(cue)]
         warn_caller(
             DataWarning(
@@ -277,14 +277,14 @@ def train(
     check_whole("epochs", epochs, 0, 1000)
     check_whole("seed", seed, 0, 2**32 - 1)
     check_progress(progress)
-    lessons = lessons_of(graph, gold, mask)
-    warn_if_inverted(lessons)
-    features = feature_map(lessons[0].graph, preset)
-    check_blocks(lessons[0].graph, features)
+    volumes = training_volumes(graph, gold, mask)
+    warn_if_inverted(volumes)
+    features = feature_map(volumes[0].graph, preset)
+    check_blocks(volumes[0].graph, features)
     training = _Training(
-        lessons,
+        volumes,
         features,
-        extra_examples(extra, features, sum(one.n_owners for one in lessons)),
+        extra_examples(extra, features, sum(one.n_owners for one in volumes)),
         classifier,
         settings or ForestSettings(),
         near_misses,
@@ -296,8 +296,8 @@ def train(
     return _learn(training, strategy, start)
 
 
-def learn_lessons(
-    lessons: list[Lesson],
+def learn_volumes(
+    volumes: list[TrainingVolume],
     features: FeatureMap,
     *,
     epochs: int,
@@ -308,14 +308,14 @@ def learn_lessons(
     """Learn a policy by agglo from volumes that are compared with their gold standards already."""
     none = extra_examples(None, features, 0)
     training = _Training(
-        lessons, features, none, "forest", settings, True, seed, epochs, None, progress
+        volumes, features, none, "forest", settings, True, seed, epochs, None, progress
     )
     return _learn(training, "agglo", "flat")
 
 
 def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
     fitted, examples = training.run(strategy, start)
-    lessons, features, classifier = training.lessons, training.features, training.classifier
+    volumes, features, classifier = training.volumes, training.features, training.classifier
     record = {
         "strategy": strategy,
         "epochs": training.epochs,
@@ -333,9 +333,9 @@ def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
                 "pixels": int(one.graph.superpixels.image.size),
                 "cues": cue_digests(one.graph),
             }
-            for one in lessons
+            for one in volumes
         ],
-        "data": data_profile([one.graph for one in lessons]),
+        "data": data_profile([one.graph for one in volumes]),
         "examples": len(examples),
         "extra_examples": len(training.extra),
         "to_merge": int((examples.labels < 0).sum()),
@@ -350,7 +350,7 @@ class _Training:
 
     def __init__(
         self,
-        lessons: list[Lesson],
+        volumes: list[TrainingVolume],
         features: FeatureMap,
         extra: Examples,
         classifier: str,
@@ -361,7 +361,7 @@ class _Training:
         each_epoch: Callable[[int, LearnedPolicy], object] | None,
         progress: ProgressCallback | None,
     ) -> None:
-        self.lessons = lessons
+        self.volumes = volumes
         self.features = features
         self.extra = extra
         self.classifier = classifier
@@ -375,7 +375,7 @@ class _Training:
         self.fits: list[Fitted] = []  # of the epochs whose trees the policy has
         self.n_pooled = max(1, min(settings.pooled_epochs, epochs))
         self.share = settings.trees // self.n_pooled  # trees of each of them; the last has the rest
-        self.n_owners = sum(one.n_owners for one in lessons) + len(extra)
+        self.n_owners = sum(one.n_owners for one in volumes) + len(extra)
         self.neutral = 0.5  # probability that the policy calls 0.5
         self._clock = WorkClock()
 
@@ -388,7 +388,7 @@ class _Training:
         policy: Policy = as_policy(start, self.seed) if start != "flat" else MeanPolicy()
         in_bag = np.zeros((0, 0), np.uint8)
         if start == "flat" or not self.epochs:
-            kept = [joined((one.flat(self.features) for one in self.lessons), width)]
+            kept = [joined((one.flat(self.features) for one in self.volumes), width)]
             examples, fitted = self._learn(kept, 0)
             policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
         for epoch in range(1, self.epochs + 1):
@@ -422,7 +422,7 @@ class _Training:
 
     def _collect(self, kind: str, policy: Policy, in_bag: Any, epoch: int) -> Examples:
         parts = []
-        for one in self.lessons:
+        for one in self.volumes:
 
             def tell(merges: int, most: int, examples: int) -> None:
                 self._tell("agglomerate", epoch, merges, most, examples)

@@ -125,7 +125,7 @@ Tell = Callable[[int, int, int], None]  # merges done, merges at most, examples 
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingVolume:
     """A graph and its comparison with its gold standards."""
 
     graph: RegionGraph
@@ -256,8 +256,10 @@ class Lesson:
         return Cells(head, following, key, count.copy(), np.concatenate(gold_of), sums)
 
 
-def lesson(graph: RegionGraph, golds: list[Any], mask: Any, first_owner: int) -> Lesson:
+def training_volume(
+    graph: RegionGraph, golds: list[Any], mask: Any, first_owner: int
+) -> TrainingVolume:
     """Compare a graph with its gold standards."""
     tables = tuple(gold_table(graph, gold, mask) for gold in golds)
     assigned = np.stack([assignment(table, graph.n_regions) for table in tables])
-    return Lesson(graph, tables, assigned, first_owner)
+    return TrainingVolume(graph, tables, assigned, first_owner)

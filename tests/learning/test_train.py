@@ -23,7 +23,7 @@ from napari_agglo.learning import (
     train,
 )
 from napari_agglo.learning._fit import Examples, fit, held_out_scores
-from napari_agglo.learning._training_volume import lesson
+from napari_agglo.learning._training_volume import training_volume
 from napari_agglo.policy import MeanPolicy, RandomPolicy, load_policy
 
 NOBODY = np.zeros((0, 0), np.uint8)
@@ -68,11 +68,11 @@ def test_an_epoch_drawn_by_hand():
     cue = np.array([[0.4, 0.0, 0.0, 0.8]])
     graph = region_graph(superpixels, cue)
     features = feature_map(graph, "minimal")
-    school = lesson(graph, [gold], None, 0)
-    flat = school.flat(features)
+    volume = training_volume(graph, [gold], None, 0)
+    flat = volume.flat(features)
     assert flat.labels.tolist() == [-1, 1, -1]
     assert np.array_equal(flat.rows, feature_matrix(graph, features))
-    noted = school.strict(features, MeanPolicy(), NOBODY, silent)
+    noted = volume.strict(features, MeanPolicy(), NOBODY, silent)
     # 2|3 is suggested and refused; 1|2 is done, which changes 12|3; that is suggested and refused
     # again; 3|4 is done; what is left, 12|34, is noted once at the end.
     assert noted.labels.tolist() == [1, -1, 1, -1, 1]
@@ -82,7 +82,7 @@ def test_an_epoch_drawn_by_hand():
                 feature_matrix(both, features)[0]]  # fmt: skip
     assert np.array_equal(noted.rows, np.array(expected))
     # With near misses, 12|3 is noted as soon as 1 and 2 are one, and 12|34 once 3 and 4 are.
-    noted = school.strict(features, MeanPolicy(), NOBODY, silent, near_misses=True)
+    noted = volume.strict(features, MeanPolicy(), NOBODY, silent, near_misses=True)
     assert noted.labels.tolist() == [1, -1, 1, 1, -1, 1, 1]
     expected = [expected[k] for k in (0, 1, 2, 2, 3, 4, 4)]
     assert np.array_equal(noted.rows, np.array(expected))
@@ -94,8 +94,8 @@ def test_the_near_miss_is_the_boundary_that_the_policy_came_closest_to_merging()
     cue = np.array([[0.9, 0.2, 0.0, 0.8]])
     graph = region_graph(superpixels, cue)
     features = feature_map(graph, "minimal")
-    school = lesson(graph, [np.array([[7, 5, 5, 8]])], None, 0)
-    noted = school.strict(features, MeanPolicy(), NOBODY, silent, near_misses=True)
+    volume = training_volume(graph, [np.array([[7, 5, 5, 8]])], None, 0)
+    noted = volume.strict(features, MeanPolicy(), NOBODY, silent, near_misses=True)
     after = feature_matrix(region_graph(np.array([[3, 1, 1, 4]]), cue), features)
     assert noted.labels.tolist() == [-1, 1, 1, 1]
     assert np.array_equal(noted.rows[1], after[1])  # boundaries in order: 1|3, 1|4
@@ -110,7 +110,7 @@ def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(
     gold = rng.integers(0, 4, (6, 5))
     graph = region_graph(superpixels, rng.random((6, 5)))
     features = feature_map(graph, "minimal")
-    school = lesson(graph, [gold], None, 0)
+    volume = training_volume(graph, [gold], None, 0)
     policy = MeanPolicy() if mean else RandomPolicy(seed % 1000)
     ends = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -123,12 +123,12 @@ def test_an_epoch_ends_at_the_connected_parts_of_the_best_agglomeration(
             return over
 
         patch.setattr(_training_volume, "collect_strict", watched)
-        noted = school.strict(features, policy, NOBODY, silent, near_misses=near_misses)
+        noted = volume.strict(features, policy, NOBODY, silent, near_misses=near_misses)
     # What is left are boundaries that should not be merged, or of which nothing is known.
     alive = ends["ends"][:, 0] >= 0
     assert (ends["labels"][alive] >= 0).all()
     # Each merge is one example labelled -1: superpixels less connected parts of A*.
-    known = school.assigned[0]
+    known = volume.assigned[0]
     part = np.arange(graph.n_regions + 1)
     for u, v in itertools.chain(*[graph.edges.tolist()] * graph.n_regions):
         if known[u] == known[v] > 0:
@@ -147,10 +147,10 @@ def test_lash_notes_the_sign_of_the_change_in_the_rand_index(seed, n_golds):
     golds = [rng.integers(0 if n_golds == 1 else 1, 4, (4, 5)) for _ in range(n_golds)]
     graph = region_graph(superpixels, rng.random((4, 5)))
     features = feature_map(graph, "minimal")
-    school = lesson(graph, golds, None, 0)
+    volume = training_volume(graph, golds, None, 0)
     policy = RandomPolicy(3)
-    noted = school.loose(features, policy, NOBODY, silent)
-    known = (school.assigned > 0).any(axis=0)
+    noted = volume.loose(features, policy, NOBODY, silent)
+    known = (volume.assigned > 0).any(axis=0)
     forbidden = [k for k in range(1, graph.n_regions + 1) if not known[k]]
     tree = agglomerate(graph, policy, locked=graph.ids[forbidden].tolist())
     expected = []
@@ -289,34 +289,34 @@ def test_gold_that_covers_a_part_teaches_what_a_crop_of_it_teaches():
     superpixels, cue, gold = checkerboard((8, 12))
     partial = gold.copy()
     partial[4:] = 0
-    whole = lesson(region_graph(superpixels, cue), [partial], None, 0)
-    crop = lesson(region_graph(superpixels[:4], cue[:4]), [gold[:4]], None, 0)
+    whole = training_volume(region_graph(superpixels, cue), [partial], None, 0)
+    crop = training_volume(region_graph(superpixels[:4], cue[:4]), [gold[:4]], None, 0)
     assert (whole.assigned[0][superpixels[4:].min() :] == 0).all()
     features = feature_map(whole.graph, "minimal")
     # Sizes and cue statistics agree; contact shares differ, as the rest of the image is there.
     same = [k for k, name in enumerate(features.names) if "contact_share" not in name]
     for how in ("flat", "strict"):
         if how == "flat":
-            one, two = (school.flat(features) for school in (whole, crop))
+            one, two = (volume.flat(features) for volume in (whole, crop))
         else:
             one, two = (
-                school.strict(features, MeanPolicy(), NOBODY, silent) for school in (whole, crop)
+                volume.strict(features, MeanPolicy(), NOBODY, silent) for volume in (whole, crop)
             )
         assert one.labels.tolist() == two.labels.tolist()
         assert np.array_equal(one.rows[:, same], two.rows[:, same])
-    masked = lesson(whole.graph, [gold], partial > 0, 0)
+    masked = training_volume(whole.graph, [gold], partial > 0, 0)
     assert np.array_equal(masked.assigned, whole.assigned)
 
 
 @pytest.mark.compiled
 def test_two_volumes_together_are_the_examples_of_both():
-    lessons = [checkerboard((8, 8), seed) for seed in (0, 1)]
-    graphs = [region_graph(superpixels, cue) for superpixels, cue, _ in lessons]
-    together = train([(g, one[2]) for g, one in zip(graphs, lessons, strict=True)],
+    boards = [checkerboard((8, 8), seed) for seed in (0, 1)]
+    graphs = [region_graph(superpixels, cue) for superpixels, cue, _ in boards]
+    together = train([(g, one[2]) for g, one in zip(graphs, boards, strict=True)],
                      strategy="flat", preset="minimal")  # fmt: skip
     alone = [
         train(g, one[2], strategy="flat", preset="minimal")
-        for g, one in zip(graphs, lessons, strict=True)
+        for g, one in zip(graphs, boards, strict=True)
     ]
     assert together.record["examples"] == sum(policy.record["examples"] for policy in alone)
 

@@ -260,7 +260,7 @@ class Dataset:
         return [one for one in arrays if one is not None]
 
     @property
-    def lessons(self) -> Any:
+    def training_gold(self) -> Any:
         """The gold labels to learn from: one array, or a list of those of several people."""
         if self.golds:
             return [np.asarray(one) for one in self.golds]

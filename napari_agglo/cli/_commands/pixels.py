@@ -61,12 +61,12 @@ def _add_train_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--image", required=True, nargs="+", action="extend", metavar="FILE", help=text
     )
-    teacher = parser.add_mutually_exclusive_group(required=True)
-    teacher.add_argument(
+    truth = parser.add_mutually_exclusive_group(required=True)
+    truth.add_argument(
         "--labels", nargs="+", action="extend", metavar="FILE",
         help="strokes, one file for each image: 0 is unknown, k a pixel of the k-th class",
     )  # fmt: skip
-    teacher.add_argument(
+    truth.add_argument(
         "--gold", nargs="+", action="extend", metavar="FILE",
         help="label images of whole objects instead: the classes are boundary and interior",
     )  # fmt: skip
@@ -114,7 +114,7 @@ def run_train(arguments: argparse.Namespace, console: Console) -> None:
 
     output, images = arguments.output, arguments.image
     name = "labels" if arguments.labels else "gold"
-    teachers = arguments.labels or arguments.gold
+    truths = arguments.labels or arguments.gold
     if not output.endswith(".npz"):
         raise InvalidInput(
             f"-o {output} must end in .npz",
@@ -122,16 +122,16 @@ def run_train(arguments: argparse.Namespace, console: Console) -> None:
             remedy=SetOption("path", str(Path(output).with_suffix(".npz"))),
         )
     check_table_output("-o", output)
-    if len(images) != len(teachers):
+    if len(images) != len(truths):
         raise InvalidInput(
-            f"--image has {count(len(images), 'file')} and --{name} {len(teachers)}",
+            f"--image has {count(len(images), 'file')} and --{name} {len(truths)}",
             argument=name,
             remedy="give one for each image, in the same order",
         )
     files: dict[str, str] = {}
-    for k, (image, teacher) in enumerate(zip(images, teachers, strict=True)):
+    for k, (image, truth) in enumerate(zip(images, truths, strict=True)):
         own = f"[{k}]" if len(images) > 1 else ""
-        files |= {f"images{own}": image, f"{name}{own}": teacher}
+        files |= {f"images{own}": image, f"{name}{own}": truth}
     refuse_clash(console, {"-o": output}, files)
     sources, marks, colours = _open(console, files, name)
     spacing = asked_voxel_size(sources[0], arguments.spacing, arguments.unit).spacing

@@ -109,7 +109,7 @@ class PanelData:
     graph: RegionGraph
     gold: Any
     policies: dict[str, Policy]  # trained before, by strategy
-    lessons: Any = None  # gold to learn from, where several people have made it
+    training_gold: Any = None  # gold to learn from, where several people have made it
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +195,8 @@ def _policy(choice: Choice, shared: PanelData, progress: ProgressCallback) -> Po
             argument="gold",
             remedy=("choose them in step 1, Data", "compare another segmentation"),
         )
-    lessons = shared.gold if shared.lessons is None else shared.lessons
-    return train(shared.graph, lessons, strategy=choice.value, progress=progress)
+    gold = shared.gold if shared.training_gold is None else shared.training_gold
+    return train(shared.graph, gold, strategy=choice.value, progress=progress)
 
 
 # Seconds of a training for each thousand boundaries, on one core, as measured on 65,569 boundaries

@@ -33,7 +33,7 @@ from napari_agglo.widgets._napari import add_inactive, role, role_of
 from napari_agglo.widgets._qt import ask, per_viewer, single_shot, tell_error
 from napari_agglo.widgets._remedies import window_sentence
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets.data._gold_lessons import GoldLessons
+from napari_agglo.widgets.data._gold_volumes import GoldVolumes
 from napari_agglo.widgets.data._layers import (
     PROBABILITY,
     STROKES,
@@ -68,11 +68,11 @@ class Painter:
         self.classes: list[PixelClass] = list(check_classes(None, 2))
         self.strokes: Labels | None = None
         self.classifier: PixelClassifier | None = None
-        self.teacher = STROKES  # of the classifier: strokes, gold or a file; a stroke takes over
-        self.lesson = ""  # on the classifier, until a stroke takes over
+        self.source = STROKES  # of the classifier: strokes, gold or a file; a stroke takes over
+        self.source_text = ""  # on the classifier, until a stroke takes over
         self.message = ""  # what is missing
         # What may be wrong with the image, with the strokes, and with gold or a file.
-        self._doubts: dict[str, list[str]] = {"image": [], "strokes": [], "teacher": []}
+        self._doubts: dict[str, list[str]] = {"image": [], "strokes": [], "source": []}
         self.is_live = True
         self._image: Any = None  # the layer that is painted on
         self._training: LiveTraining | None = None
@@ -107,9 +107,9 @@ class Painter:
                 )
             bank = replace(training.bank, scales=self._scales, structure=self._structure)
             self._training, self._per_plane = training.with_bank(bank), None
-            self._image, self.classifier, self.teacher = layer, None, STROKES
+            self._image, self.classifier, self.source = layer, None, STROKES
             self._doubt("image", kept)
-            self._doubts["teacher"] = []
+            self._doubts["source"] = []
             self._remove_preview()
         former = [one for one in viewer.layers
                   if role_of(one)[0] == STROKES and shape_of(one) == shape_of(layer)]  # fmt: skip
@@ -253,13 +253,13 @@ class Painter:
             changed = replace(changed, axes=2 if per_plane else 3)
         if changed != self.bank:
             self._use_bank(changed)
-            if self.classifier is not None and self.teacher != STROKES:
-                again = "learn from gold again" if self.teacher == "gold" else "open it again"
-                self._doubts["teacher"] = [
+            if self.classifier is not None and self.source != STROKES:
+                again = "learn from gold again" if self.source == "gold" else "open it again"
+                self._doubts["source"] = [
                     "The classifier that was in use does not read these features: paint a few "
                     f"strokes of each class, or {again}."
                 ]
-            self.classifier, self.teacher = None, STROKES
+            self.classifier, self.source = None, STROKES
             self._remove_preview()
             self._timer.start()
         self.changed.emit()
@@ -312,8 +312,8 @@ class Painter:
 
     def _on_stroke(self, _: object = None) -> None:
         self._counts = None
-        self.teacher = STROKES
-        self._doubts["teacher"] = []
+        self.source = STROKES
+        self._doubts["source"] = []
         self._timer.start()
 
     def _forget_counts(self, _: object = None) -> None:
@@ -345,30 +345,30 @@ class Painter:
         part = self._part_in_view()
         if part is None:
             return False
-        teacher = self.teacher
-        given = None if teacher == STROKES else self.classifier
+        source = self.source
+        fixed = None if source == STROKES else self.classifier
         labels = strokes.data
         doubts: list[DataWarning] = []
 
         def work(progress: ProgressCallback) -> Any:
             with self._one_at_a_time:
-                classifier = given
+                classifier = fixed
                 if classifier is None:
                     classifier = training.train(labels, classes, trees=trees, progress=progress)
                 else:  # its warnings are shown: the values may be of another range
-                    source = training.source
+                    inputs = training.source
                     classifier.check_image(
-                        source.picture.data, source.spacing[3 - source.ndim :],
-                        source.picture.channel_axis,
+                        inputs.picture.data, inputs.spacing[3 - inputs.ndim :],
+                        inputs.picture.channel_axis,
                     )  # fmt: skip
                 return classifier, training.predict(classifier, *part, progress=progress)
 
         def done(result: Any) -> None:
             is_current = training is self._training and classes == tuple(self.classes)
-            if is_current and self.is_live and teacher == self.teacher:
+            if is_current and self.is_live and source == self.source:
                 self.message = ""
                 self._doubt("strokes", doubts)
-                self._is_rough = trees == _ROUGH and given is None
+                self._is_rough = trees == _ROUGH and fixed is None
                 if not self._is_rough:  # that of few trees is neither saved nor used for cues
                     self.classifier = result[0]
                 self._show_view(part, result[1])
@@ -470,7 +470,7 @@ class Painter:
         loaded = self.classifier
         if training is None or image is None or (strokes is None and loaded is None):
             return
-        from_strokes = self.teacher == STROKES and any(self.counts())
+        from_strokes = self.source == STROKES and any(self.counts())
         labels = strokes.data if from_strokes and strokes is not None else None
         classes = tuple(self.classes)
 
@@ -507,10 +507,10 @@ class Painter:
     def learn_from_gold(self) -> None:
         """Learn the boundary and the rest from gold labels in a worker, in place of strokes."""
         self.start()
-        image, lessons = self._image, GoldLessons.of(self.selection)
-        if image is None or not lessons.volumes:
+        image, golds = self._image, GoldVolumes.of(self.selection)
+        if image is None or not golds.volumes:
             return
-        lessons.check_colours(image)
+        golds.check_colours(image)
         has_strokes = any(self.counts())
         if has_strokes and len(self.classes) > 2:
             raise InvalidInput(
@@ -524,11 +524,11 @@ class Painter:
             per_plane = True
 
         def work(progress: ProgressCallback) -> Any:
-            return lessons.train(classes, bank, per_plane, progress)
+            return golds.train(classes, bank, per_plane, progress)
 
         def failed(error: Exception) -> None:
             if self._image is image and isinstance(error, InvalidInput):
-                self._doubts["teacher"] = [window_sentence(error)]
+                self._doubts["source"] = [window_sentence(error)]
                 self.changed.emit()
             else:
                 tell_error(error)
@@ -536,16 +536,16 @@ class Painter:
         def done(classifier: PixelClassifier) -> None:
             if self._image is image:
                 self.message = ""
-                self._use_classifier(classifier, "gold", lessons.text)
+                self._use_classifier(classifier, "gold", golds.text)
 
         def warned(warnings: list[DataWarning]) -> None:
             if self._image is image:
-                self._doubt("teacher", warnings)
+                self._doubt("source", warnings)
 
-        self._doubts["teacher"] = []
+        self._doubts["source"] = []
         self.project.jobs.start(PIXELS, "Learning from gold", work, done, failed, warned)
 
-    def _use_classifier(self, classifier: PixelClassifier, teacher: str, lesson: str) -> None:
+    def _use_classifier(self, classifier: PixelClassifier, source: str, source_text: str) -> None:
         """Use a classifier that no stroke has taught, its classes and features.
 
         The next stroke takes over, with the same features.
@@ -555,7 +555,7 @@ class Painter:
         self._counts = None
         self._remove_preview()
         self._colour_strokes()
-        self.classifier, self.teacher, self.lesson = classifier, teacher, lesson
+        self.classifier, self.source, self.source_text = classifier, source, source_text
         self._timer.start()
         self.changed.emit()
 
@@ -569,7 +569,7 @@ class Painter:
         classifier = load_pixel_classifier(path)
         self.start()
         self._use_classifier(classifier, "file", "The opened classifier is used as it is.")
-        self._doubts["teacher"] = []
+        self._doubts["source"] = []
 
     def _close(self) -> None:
         self._timer.stop()

@@ -29,7 +29,7 @@ from napari_agglo.widgets._qt import (
     per_viewer,
     row,
 )
-from napari_agglo.widgets.data._gold_lessons import GoldLessons
+from napari_agglo.widgets.data._gold_volumes import GoldVolumes
 from napari_agglo.widgets.data._layers import STROKES
 from napari_agglo.widgets.data._paint_classes import PIXELS, Painter
 
@@ -192,8 +192,8 @@ class PaintPanel(QWidget):
             f"{n:,} {one.name}" for one, n in zip(painter.classes, counts, strict=False)
         )
         self.features.follow()
-        given = painter.classifier is not None and painter.teacher != STROKES
-        text = painter.lesson if given else f"Pixels: {painted}."
+        given = painter.classifier is not None and painter.source != STROKES
+        text = painter.source_text if given else f"Pixels: {painted}."
         self.line.setText(f"{text} {painter.remarks}".strip())
         ready = given or sum(n > 0 for n in counts) == len(counts)
         self.run.set_ready(ready, "Paint at least one stroke of each class.")
@@ -201,7 +201,7 @@ class PaintPanel(QWidget):
     def follow_gold(self) -> None:
         """Offer to learn from gold, if there is some, and tell of how many volumes."""
         selection = self.painter.selection
-        n = len(GoldLessons.of(selection).volumes)
+        n = len(GoldVolumes.of(selection).volumes)
         self.gold.setVisible(selection.image is not None and n > 0)
         self.gold.setText(f"{_GOLD} of {n} volumes" if n > 1 else _GOLD)
 

@@ -33,7 +33,7 @@ TEACH = "teach"  # the name of the job
 _EVERY = 5  # answers between two trainings
 
 
-class Teacher:
+class QuestionMode:
     """The current question, and the answers; one object per viewer."""
 
     changed = Signal()
@@ -236,65 +236,65 @@ def kept(questions: Questions) -> str:
 class TeachPanel(QWidget):
     """The button that starts the questions, the current one, its answers, and their number."""
 
-    def __init__(self, teacher: Teacher, options: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, mode: QuestionMode, options: Callable[[], Mapping[str, Any]]) -> None:
         super().__init__()
-        self.teacher = teacher
+        self.mode = mode
         self.run = RunRow(
-            teacher.project,
+            mode.project,
             TEACH,
             "Teach by answering…",
             "Train a policy without gold labels: answer whether two regions are the same object. "
             "From about 50 to 100 answers on, it is better than the mean.",
-            lambda: teacher.learn() if teacher.on else teacher.start(**options()),
+            lambda: mode.learn() if mode.on else mode.start(**options()),
         )
         self.question = label("same object", bold=True)
-        self.yes = answer_button("yes", "Both regions are of one object", teacher.yes)
-        self.no = answer_button("no", "The regions are of two objects", teacher.no)
+        self.yes = answer_button("yes", "Both regions are of one object", mode.yes)
+        self.no = answer_button("no", "The regions are of two objects", mode.no)
         unclear = "Unclear, for instance because a region has parts of two objects"
-        self.skip = answer_button("skip", unclear, teacher.skip)
+        self.skip = answer_button("skip", unclear, mode.skip)
         back = "Take the last answer back (Ctrl + Z)"
-        self.undo = button("Undo", back, teacher.undo, "take back")
+        self.undo = button("Undo", back, mode.undo, "take back")
         end = "Train the policy on all answers, and stop asking"
-        self.stop = button("Stop", end, teacher.stop, "stop asking")
+        self.stop = button("Stop", end, mode.stop, "stop asking")
         self.line = label("answers")
         answers = (self.yes, self.no, self.skip)
         column(self, self.question, row(*answers), row(self.undo, self.stop), self.run, self.line)
         self._answers = answers
-        link(self.follow, teacher.changed, teacher.project.status_changed)
+        link(self.follow, mode.changed, mode.project.status_changed)
         self.follow()
 
     def follow(self) -> None:
         """Show the current question, or the reason that there is none."""
-        teacher, questions = self.teacher, self.teacher.questions
-        learns = teacher.project.jobs[TEACH] is not None
+        mode, questions = self.mode, self.mode.questions
+        learns = mode.project.jobs[TEACH] is not None
         for part in (self.question, *self._answers, self.undo, self.stop):
-            part.setVisible(teacher.on)
+            part.setVisible(mode.on)
         for answer in self._answers:
-            answer.setEnabled(teacher.current is not None)
+            answer.setEnabled(mode.current is not None)
         answered = questions is not None and questions.n_answers > 0
         self.undo.setEnabled(answered)
-        if teacher.current is not None:
+        if mode.current is not None:
             self.question.setText("Same object?")
         else:
             self.question.setText("Looking for questions…" if learns else "No more questions")
-        reason = reason_against(teacher.project)
-        trains = teacher.project.jobs[TRAIN] is not None  # which builds the regions too
+        reason = reason_against(mode.project)
+        trains = mode.project.jobs[TRAIN] is not None  # which builds the regions too
         self.line.setText(
             self._progress(learns)
-            if teacher.on
-            else f"{teacher.message} {'' if trains else reason}".strip()
+            if mode.on
+            else f"{mode.message} {'' if trains else reason}".strip()
         )
         self.line.setVisible(bool(self.line.text()))
         go_on = "Continue answering…" if answered else "Teach by answering…"
-        self.run.set_text("Learn now" if teacher.on else go_on)
-        if teacher.on:
+        self.run.set_text("Learn now" if mode.on else go_on)
+        if mode.on:
             self.run.set_ready(answered, "Answer a question first.")
         else:
             self.run.set_ready(not reason, reason)
 
     def _progress(self, learns: bool) -> str:
         """Return the numbers of answers, and whether the policy has learned from them."""
-        questions = self.teacher.questions
+        questions = self.mode.questions
         assert questions is not None
         yes, no, skipped = questions.counts
         text = f"{questions.n_answers} answered: {yes} yes, {no} no, {skipped} skipped"

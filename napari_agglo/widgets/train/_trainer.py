@@ -47,7 +47,7 @@ def train_policy(
         volume if isinstance(volume, Regions) else Regions.of(volume, progress)
         for volume in volumes
     ]
-    pairs = [(one.graph, one.dataset.lessons) for one in whole]
+    pairs = [(one.graph, one.dataset.training_gold) for one in whole]
     errors: dict[int, list[tuple[float, float]]] = {}
 
     def each_epoch(part: int | None, epoch: int, false_merge: float, false_split: float) -> None:

@@ -40,7 +40,7 @@ from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.hierarchy._build_tree import cue_mismatch
 from napari_agglo.widgets.hierarchy._widget import HIERARCHY, build_hierarchy
 from napari_agglo.widgets.plots import EpochPlot, ImportancePlot, ReliabilityPlot
-from napari_agglo.widgets.train._question_mode import Teacher, TeachPanel
+from napari_agglo.widgets.train._question_mode import QuestionMode, TeachPanel
 from napari_agglo.widgets.train._trainer import TRAIN, EpochError, Trainer
 
 FILES = "policy file"  # the name of the job
@@ -377,7 +377,7 @@ class TrainWidget(StepWidget):
         )
         self.apply = button("Apply it", _APPLY_TIP, self._apply, "apply policy")
         self.teach = TeachPanel(
-            per_viewer(self.viewer, Teacher),
+            per_viewer(self.viewer, QuestionMode),
             lambda: {name: self.options[name].value for name in ("preset", "seed")},
         )
         self.files = PolicyFiles(self.project, self.trainer)

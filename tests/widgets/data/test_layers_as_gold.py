@@ -62,7 +62,7 @@ def test_labels_of_several_people_teach_together(layers_only, crop):
     np.testing.assert_array_equal(project.dataset.gold, people[1])
     # All of them teach, as a list does in the library.
     graph = project.dataset.graph()
-    golds = project.dataset.lessons
+    golds = project.dataset.training_gold
     policy = agglo.train(graph, golds, strategy="flat", preset="minimal")
     same = agglo.train(graph, list(people), strategy="flat", preset="minimal")
     assert policy.record["to_merge"] == same.record["to_merge"]

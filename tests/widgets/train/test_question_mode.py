@@ -49,16 +49,16 @@ def begin(step):
     step.teach.run.button.click()
     settle(step.project)
     assert step.teach.question.text() == "Same object?"
-    return step.teach.teacher
+    return step.teach.mode
 
 
 def answer(step, person, n):
     """Answer with the buttons, as the simulated person does, learning when it is due."""
     teach = step.teach
     for _ in range(n):
-        same = person(teach.teacher.current)
+        same = person(teach.mode.current)
         (teach.skip if same is None else teach.yes if same else teach.no).click()
-        if teach.teacher.current is None:
+        if teach.mode.current is None:
             settle(step.project)
     settle(step.project)
 
@@ -70,8 +70,8 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset, mon
     step = open_step(viewer, project, volume)
     viewer.window.add_dock_widget(step)
     assert not any(part.isVisible() for part in (step.teach.yes, step.teach.stop))
-    teacher = begin(step)
-    first = teacher.current
+    mode = begin(step)
+    first = mode.current
     layer = viewer.layers[PAIR]
     drawn = np.asarray(layer.data)
     for k, side in enumerate((first.first, first.second), 1):
@@ -91,24 +91,24 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset, mon
         QTest.keyClick(canvas, getattr(Qt.Key, f"Key_{letter}"), modifier)
 
     press("S")
-    assert teacher.questions.counts == (0, 0, 1)
-    assert teacher.current is not first
+    assert mode.questions.counts == (0, 0, 1)
+    assert mode.current is not first
     press("Z", Qt.KeyboardModifier.ControlModifier)
-    assert teacher.questions.counts == (0, 0, 0)
-    assert teacher.current.first.tolist() == first.first.tolist()
+    assert mode.questions.counts == (0, 0, 0)
+    assert mode.current.first.tolist() == first.first.tolist()
     person = answer_by_gold(project.regions.graph, dataset.gold)
-    begun, fit = threading.Event(), teacher.questions._fit
-    monkeypatch.setattr(teacher.questions, "_fit", lambda *of: (begun.set(), fit(*of))[1])
-    while teacher.questions.n_answers < 5:
-        press({True: "Y", False: "N", None: "S"}[person(teacher.current)])
+    begun, fit = threading.Event(), mode.questions._fit
+    monkeypatch.setattr(mode.questions, "_fit", lambda *of: (begun.set(), fit(*of))[1])
+    while mode.questions.n_answers < 5:
+        press({True: "Y", False: "N", None: "S"}[person(mode.current)])
     assert project.jobs["teach"] is not None, "five answers are learned from"
     assert "learning" in step.teach.line.text()
     assert step.teach.run.button.text() == "Cancel"
     assert begun.wait(60), "the answers to learn from have been taken"
     press("S")
-    assert teacher.questions.n_answers == 6, "meanwhile questions go on"
+    assert mode.questions.n_answers == 6, "meanwhile questions go on"
     settle(project)
-    assert teacher.questions.n_new == 1
+    assert mode.questions.n_new == 1
     answer(step, person, 14)
     assert "20 answered" in step.teach.line.text()
     assert isinstance(project.policy, MeanPolicy), "until the end"
@@ -122,12 +122,12 @@ def test_keys_answer_what_the_canvas_shows(viewer, project, volume, dataset, mon
     assert status(TrainWidget, project) == "done"
     assert build(project).tree.n_segments(0.5) < project.regions.graph.n_regions
     press("Y")
-    assert teacher.questions.n_answers == 20, "the keys are free again"
+    assert mode.questions.n_answers == 20, "the keys are free again"
     assert step.teach.run.button.text() == "Continue answering…"
 
 
 def test_too_few_answers_are_said_and_kept(step):
-    teacher, project = begin(step), step.project
+    mode, project = begin(step), step.project
     assert not step.teach.run.button.isEnabled(), "nothing to learn from"
     step.teach.skip.click()
     step.teach.stop.click()
@@ -136,7 +136,7 @@ def test_too_few_answers_are_said_and_kept(step):
     assert all(words in step.teach.line.text() for words in ("0 yes", "0 no", "both"))
     step.teach.run.button.click()
     settle(project)
-    assert teacher.questions.n_answers == 1
+    assert mode.questions.n_answers == 1
     step.teach.undo.click()
     assert not step.teach.undo.isEnabled()
     step.teach.stop.click()
@@ -144,24 +144,24 @@ def test_too_few_answers_are_said_and_kept(step):
 
 
 def test_a_cancelled_training_keeps_the_answers(step):
-    teacher, project = begin(step), step.project
+    mode, project = begin(step), step.project
     for _ in range(5):
-        teacher.no()
+        mode.no()
     step.teach.run.button.click()  # it cancels
     settle(project)
-    assert teacher.on
-    assert teacher.questions.n_answers == teacher.questions.n_new == 5
-    assert teacher.current is not None
+    assert mode.on
+    assert mode.questions.n_answers == mode.questions.n_new == 5
+    assert mode.current is not None
     step.teach.run.button.click()  # it learns now
     settle(project)
-    assert teacher.questions.n_new == 0
+    assert mode.questions.n_new == 0
 
 
 def test_other_data_end_the_questions_and_the_answers_stay(layers_only, step, volume):
-    teacher, project = begin(step), step.project
-    teacher.yes()
+    mode, project = begin(step), step.project
+    mode.yes()
     project.set_dataset(replace(volume, superpixels=None))
-    assert not teacher.on
+    assert not mode.on
     assert PAIR not in layers_only.layers
     assert "1 answer" in step.teach.line.text()
     assert not step.teach.run.button.isEnabled()
@@ -169,7 +169,7 @@ def test_other_data_end_the_questions_and_the_answers_stay(layers_only, step, vo
     project.set_dataset(again)
     give_regions(project, again)
     begin(step)
-    assert teacher.questions.n_answers == 1
+    assert mode.questions.n_answers == 1
 
 
 def test_states_without_questions_are_said(layers_only, dataset):
@@ -186,11 +186,11 @@ def test_states_without_questions_are_said(layers_only, dataset):
 
 
 def test_a_session_and_the_questions_exclude_each_other(layers_only, step, tmp_path):
-    teacher, project = begin(step), step.project
+    mode, project = begin(step), step.project
     project.built = build(project)
-    assert teacher.on, "a hierarchy of the same regions does no harm"
+    assert mode.on, "a hierarchy of the same regions does no harm"
     assert PAIR in layers_only.layers
     session = agglo.Session.create(tmp_path / "one.agglo", project.regions.graph, project.policy)
     project.set_session(session, project.built)
-    assert not teacher.on
+    assert not mode.on
     assert "session" in step.teach.line.text()

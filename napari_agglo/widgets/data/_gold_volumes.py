@@ -32,13 +32,13 @@ class GoldVolume:
 
 
 @dataclass(frozen=True, eq=False)
-class GoldLessons:
+class GoldVolumes:
     """The volumes to learn from, and the names of those that have no image.
 
     Examples
     --------
     >>> one, two = (GoldVolume(name, None, (), (), False) for name in "ab")
-    >>> GoldLessons((one, two), ("c",)).text
+    >>> GoldVolumes((one, two), ("c",)).text
     'The classifier has learned from the gold labels of “a” and “b”. Without an image: “c”.'
     """
 
@@ -46,7 +46,7 @@ class GoldLessons:
     without_image: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, selection: Selection) -> GoldLessons:
+    def of(cls, selection: Selection) -> GoldVolumes:
         """Return the chosen volume, if it has gold, and the volumes that are kept for training."""
         volumes, image, gold = [], selection.image, selection.gold
         if image is not None and gold is not None:

@@ -22,7 +22,7 @@ from benchmarks.results import OURS, Table
 from benchmarks.timing import cpu_seconds, interleaved, least
 from benchmarks.volumes import data_folder
 from napari_agglo.superpixels import oversegment
-from napari_agglo.superpixels._watershed import flood, label_minima, make_grid
+from napari_agglo.superpixels._flood_queue import flood, label_minima, make_grid
 
 Array = np.ndarray[Any, Any]
 

@@ -414,7 +414,7 @@ PRIVATE_IMPORTS = {
         agglomeration/test_edge_lists.py learning/test_decision_tree.py pixels/test_filters.py
         policy/test_threshold_codes.py superpixels/test_boundary_cue.py
         superpixels/test_oriented_energy.py superpixels/test_flood_minima.py
-        superpixels/test_gaussian.py superpixels/test_watershed.py volumes/test_labels.py
+        superpixels/test_gaussian.py superpixels/test_flood_queue.py volumes/test_labels.py
     """,
     "A slice, slab or table is made small, so that few pixels fill several.": """
         agglomeration/test_agglomerate.py agglomeration/test_lazy_rescoring.py blocks/conftest.py

@@ -20,9 +20,9 @@ from napari_agglo.errors import (
     check_choice,
     is_number,
 )
+from napari_agglo.superpixels._flood_queue import Array, Tick
 from napari_agglo.superpixels._oversegment import slabs
 from napari_agglo.superpixels._ridges import Filter, robust_top
-from napari_agglo.superpixels._watershed import Array, Tick
 from napari_agglo.volumes import check_spacing, require_memory, spacing_of, unwrap
 
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.heaps import heap_order, heap_pop, heap_push
-from napari_agglo.superpixels._watershed import Array, Grid, Tick, in_slices
+from napari_agglo.superpixels._flood_queue import Array, Grid, Tick, in_slices
 
 _STEP_BITS = 5  # number of an offset: up to 16 axes
 _VOXEL_BITS = 40  # a flat index, or the order of entry

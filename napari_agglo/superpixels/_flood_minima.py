@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo.superpixels._watershed import Array, Grid, Tick, flood, in_slices
+from napari_agglo.superpixels._flood_queue import Array, Grid, Tick, flood, in_slices
 
 WALL = 65535  # level outside the mask: no voxel is higher
 _TIED = 0x80  # flag of a code: another neighbour is as low

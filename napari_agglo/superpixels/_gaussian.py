@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import inlined, kernel
-from napari_agglo.superpixels._watershed import Array
+from napari_agglo.superpixels._flood_queue import Array
 
 _BUFFER = 2048  # values of a row that are summed at a time: few enough to stay in the cache
 

@@ -29,8 +29,7 @@ from napari_agglo.superpixels._flood_minima import (
     is_drained,
     lowest_neighbours,
 )
-from napari_agglo.superpixels._gaussian import smooth_axis
-from napari_agglo.superpixels._watershed import (
+from napari_agglo.superpixels._flood_queue import (
     Array,
     Grid,
     Tick,
@@ -40,6 +39,7 @@ from napari_agglo.superpixels._watershed import (
     make_grid,
     number,
 )
+from napari_agglo.superpixels._gaussian import smooth_axis
 from napari_agglo.volumes import (
     Affinities,
     OrientedMap,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._numba import kernel
-from napari_agglo.superpixels._watershed import Array
+from napari_agglo.superpixels._flood_queue import Array
 
 LEAST_SIGMA = 0.5  # in voxels: a coarser axis is not filtered along
 SURROUNDINGS = 8  # scales: width of the surroundings that "bright" and "dark" compare with

@@ -14,7 +14,7 @@ from napari_agglo.blocks._block_superpixels import cropped_pieces, dense_block
 from napari_agglo.blocks._piece_runs import Runs, fill, runs_of
 from napari_agglo.blocks._run_files import Job
 from napari_agglo.blocks._tables import write_table
-from napari_agglo.superpixels._watershed import make_grid
+from napari_agglo.superpixels._flood_queue import make_grid
 from napari_agglo.volumes import split_components
 
 

@@ -16,7 +16,7 @@ from napari_agglo.superpixels._flood_minima import (
     is_drained,
     lowest_neighbours,
 )
-from napari_agglo.superpixels._watershed import flood, label_minima, make_grid
+from napari_agglo.superpixels._flood_queue import flood, label_minima, make_grid
 
 
 def quiet(stage, done, total):
@@ -85,7 +85,7 @@ def test_many_equal_levels_are_left_to_the_queue(name, monkeypatch):
     monkeypatch.setattr(_flood_minima, "flood", queue)
     monkeypatch.setattr(_flood_minima, "_RESOLVED", 1.0)
     monkeypatch.setattr(_flood_minima, name, 0.01)
-    monkeypatch.setattr("napari_agglo.superpixels._watershed.BUDGET", 8)
+    monkeypatch.setattr("napari_agglo.superpixels._flood_queue.BUDGET", 8)
     flood_minima(state, heights, codes, grid, quiet)
     np.testing.assert_array_equal(state, expected)
     assert used == [name]

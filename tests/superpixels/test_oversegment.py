@@ -12,7 +12,7 @@ from oracles import superpixels as oracles
 from refusals import refuses
 
 from napari_agglo.errors import Cancelled, DataWarning, SetOption
-from napari_agglo.superpixels import _oversegment, _watershed, oversegment
+from napari_agglo.superpixels import _flood_queue, _oversegment, oversegment
 from napari_agglo.volumes import Volume
 
 RANGE = (0, 65535)  # with uint16 and no smoothing, values are levels
@@ -126,7 +126,7 @@ def test_does_not_depend_on_slabs_blocks_and_slices(monkeypatch, per_plane):
     assert plain.max() > 7, "test invalid"
     monkeypatch.setattr(_oversegment, "_SLAB", 80)
     monkeypatch.setattr(_oversegment, "_BLOCK", 150)
-    monkeypatch.setattr(_watershed, "BUDGET", 16)
+    monkeypatch.setattr(_flood_queue, "BUDGET", 16)
     np.testing.assert_array_equal(
         oversegment(image, per_plane=per_plane, sigma=0.8, min_size=6), plain
     )
@@ -271,7 +271,7 @@ def test_lazy_and_multiscale_inputs(tmp_path):
 
 @pytest.mark.parametrize("per_plane", [False, True])
 def test_progress_and_cancel(monkeypatch, per_plane):
-    monkeypatch.setattr(_watershed, "BUDGET", 64)
+    monkeypatch.setattr(_flood_queue, "BUDGET", 64)
     monkeypatch.setattr(_oversegment, "_BLOCK", 200)
     monkeypatch.setattr(_oversegment, "_POLL", 60)  # the number of reports is the same each time
     image = np.random.default_rng(0).random((6, 10, 10))
@@ -303,7 +303,7 @@ def test_progress_and_cancel(monkeypatch, per_plane):
 def test_wide_indices(monkeypatch):
     image = np.random.default_rng(0).random((6, 10, 10))
     plain = oversegment(image, min_size=5)
-    monkeypatch.setattr(_watershed.Grid, "index_dtype", np.int64)
+    monkeypatch.setattr(_flood_queue.Grid, "index_dtype", np.int64)
     np.testing.assert_array_equal(oversegment(image, min_size=5), plain)
 
 
@@ -334,8 +334,8 @@ def test_outside_the_mask_values_need_not_be_finite():
 
 
 def test_indices_are_64_bit_where_32_do_not_do():
-    assert _watershed.make_grid((2**15, 2**15), (True, True)).index_dtype is np.int32
-    large = _watershed.make_grid((2**11, 2**11, 2**9), (True, True, True))
+    assert _flood_queue.make_grid((2**15, 2**15), (True, True)).index_dtype is np.int32
+    large = _flood_queue.make_grid((2**11, 2**11, 2**9), (True, True, True))
     assert large.index_dtype is np.int64
     assert large.offsets.dtype == np.int64
     assert list(large.scans())[-1][1] == large.size > 2**31

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skimage.measure import label
 from skimage.morphology import local_minima
 
-from napari_agglo.superpixels._watershed import label_minima, make_grid
+from napari_agglo.superpixels._flood_queue import label_minima, make_grid
 
 
 def quiet(stage, done, total):

@@ -1,4 +1,4 @@
-"""Seeded watershed: flood the levels from the labelled voxels, lowest level first.
+"""Flood by a queue: a seeded watershed, from the labelled voxels on, lowest level first.
 
 The rule. All labelled voxels that touch an unlabelled one enter the queue in raster order, at
 their own level. The queue is ordered by level, and first in, first out within a level. The voxel
@@ -108,7 +108,7 @@ def make_grid(shape: Sequence[int], connected: Sequence[bool]) -> Grid:
 
     Examples
     --------
-    >>> from napari_agglo.superpixels._watershed import make_grid
+    >>> from napari_agglo.superpixels._flood_queue import make_grid
     >>> make_grid((2, 3), (True, True)).offsets.tolist()
     [-4, -1, 1, 4]
     """

@@ -24,4 +24,4 @@ __all__ = [
     "write_export",
 ]
 
-exports.register_modules(__name__, __path__, first="labels")
+exports.register_modules(__name__, __path__, first="label_images")

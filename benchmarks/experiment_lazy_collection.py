@@ -42,7 +42,7 @@ from napari_agglo.agglomeration import (
 from napari_agglo.agglomeration._merge_order import comes_before
 from napari_agglo.agglomeration._rescoring import edge_queue, put_edge
 from napari_agglo.features import FeatureState, assemble, feature_state
-from napari_agglo.learning._collect import (
+from napari_agglo.learning._collect_examples import (
     AT_ONCE,
     EXAMPLES,
     LEFT,

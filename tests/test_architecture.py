@@ -483,7 +483,7 @@ PRIVATE_IMPORTS = {
     "Models, arrays and controls of a window, without the window.": """
         widgets/compare/test_comparison.py widgets/compare/test_controller.py
         widgets/compare/test_playback.py widgets/data/test_guess_roles.py
-        widgets/evaluate/test_locate.py widgets/hierarchy/test_build_tree.py
+        widgets/evaluate/test_error_position.py widgets/hierarchy/test_build_tree.py
         widgets/hierarchy/test_threshold.py widgets/plots/test_drawn_curve.py
         widgets/proofread/test_input_layers.py
         widgets/proofread/test_open_session.py widgets/proofread/test_mode_text.py

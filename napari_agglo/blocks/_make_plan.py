@@ -224,7 +224,7 @@ def make_plan(
     distances = check_spacing(voxel.spacing, len(shape))
     filters = 0, 0
     if picture is not None and loaded is not None:
-        from napari_agglo.pixels._predict import part_bytes
+        from napari_agglo.pixels._predict_classes import part_bytes
 
         pixels = loaded.check_image(picture.open(), distances)
         filters = part_bytes(pixels, loaded.bank, len(predicted)), len(loaded.forest.roots)

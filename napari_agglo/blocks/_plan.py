@@ -28,7 +28,7 @@ from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_of_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import Layout
 from napari_agglo.volumes import OmeImage, Volume, open_volume, plan_image
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 from napari_agglo.volumes._on_disk import OnDisk
 from napari_agglo.volumes._open import split_source
 from napari_agglo.volumes._store_location import Place

@@ -26,7 +26,7 @@ from napari_agglo.blocks._stores import (
     precomputed_grid,
 )
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 from napari_agglo.volumes._precomputed import MARK
 from napari_agglo.volumes._url_objects import (
     md5,

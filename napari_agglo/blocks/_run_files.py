@@ -52,7 +52,7 @@ from napari_agglo.volumes import (
     open_levels,
     open_volume,
 )
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 from napari_agglo.volumes._disk_faces import boundary_part, cropped, margin, part_of_channels
 from napari_agglo.volumes._on_disk import OnDisk
 

@@ -84,7 +84,7 @@ from napari_agglo.volumes import (
     dense_labels,
     plan_image,
 )
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 from napari_agglo.volumes._on_disk import OnDisk
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _predict(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     from napari_agglo.pixels import load_pixel_classifier
     from napari_agglo.pixels._pixel_image import Box, PixelImage
     from napari_agglo.pixels._pixel_image import blocks as parts_of
-    from napari_agglo.pixels._predict import predict_box
+    from napari_agglo.pixels._predict_classes import predict_box
 
     plan = job.plan
     assert plan.image is not None

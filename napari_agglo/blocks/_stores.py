@@ -21,7 +21,7 @@ from napari_agglo.blocks._block_grid import Grid, Slices, local
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes import OmeImage, create_levels
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 from napari_agglo.volumes._label_pyramid import coarse_part
 from napari_agglo.volumes._precomputed import (
     CHUNK,

@@ -20,7 +20,7 @@ import numpy as np
 from numcodecs import blosc
 from numpy.typing import NDArray
 
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 _MAGIC = "napari-agglo table 1"
 _PIECE = 1 << 20  # numbers in a piece: 8 MB in memory, and a sum has one of each table

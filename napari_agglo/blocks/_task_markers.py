@@ -24,7 +24,7 @@ from napari_agglo.blocks._stages import Stage, block_of
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.lock import Lock
 from napari_agglo.session._store.store_errors import NotSaved, SessionLocked
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 _COMPLETE = "complete.json"
 FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a disk without space

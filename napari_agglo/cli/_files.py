@@ -376,7 +376,7 @@ def output_folder(path: str | Path) -> Iterator[Path]:
 
     Files of the same name are replaced, others in `path` stay.
     """
-    from napari_agglo.volumes._atomic import filling
+    from napari_agglo.volumes._replace_file import filling
 
     final = Path(path)
     _refuse_file("-o", str(path), final)

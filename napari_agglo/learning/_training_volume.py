@@ -13,7 +13,7 @@ from napari_agglo._numba.callbacks import raise_error
 from napari_agglo.agglomeration import RescoringState, policy_scoring, start_rescoring
 from napari_agglo.features import FeatureMap, feature_matrix, feature_state
 from napari_agglo.graph import RegionGraph
-from napari_agglo.learning._collect import (
+from napari_agglo.learning._collect_examples import (
     AT_ONCE,
     EXAMPLES,
     LEFT,

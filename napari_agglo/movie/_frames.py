@@ -13,7 +13,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import BEFORE, MergeTree, is_before, threshold_text
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
 from napari_agglo.evaluate import merge_curve
-from napari_agglo.movie._draw import compose, draw_panel
+from napari_agglo.movie._draw_frame import compose, draw_panel
 from napari_agglo.movie._panels import Scene, StillPanel, TreePanel, scene, split_panels
 from napari_agglo.volumes import DenseLabels
 

@@ -18,7 +18,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.pixels._filters import Array, FilterBank
 from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier, check_bank
 from napari_agglo.pixels._pixel_image import Box, PixelImage, lines_of
-from napari_agglo.pixels._predict import BAND, class_probabilities, threads
+from napari_agglo.pixels._predict_classes import BAND, class_probabilities, threads
 from napari_agglo.pixels._train_pixels import (
     TREES,
     Examples,

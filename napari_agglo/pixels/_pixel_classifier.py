@@ -17,7 +17,7 @@ from napari_agglo._progress import ProgressCallback, check_progress, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, is_number
 from napari_agglo.pixels._filters import Array, FilterBank
 from napari_agglo.pixels._pixel_image import PixelImage, blocks
-from napari_agglo.pixels._predict import predict_box, threads
+from napari_agglo.pixels._predict_classes import predict_box, threads
 from napari_agglo.policy import Forest
 from napari_agglo.policy._file import (
     check_forest,

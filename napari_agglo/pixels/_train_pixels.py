@@ -18,7 +18,7 @@ from napari_agglo.learning._decision_tree import Binned, grow_tree, join_forests
 from napari_agglo.pixels._filters import Array, FilterBank
 from napari_agglo.pixels._pixel_classifier import PixelClass, PixelClassifier, check_classes
 from napari_agglo.pixels._pixel_image import Box, PixelImage, blocks
-from napari_agglo.pixels._predict import threads
+from napari_agglo.pixels._predict_classes import threads
 from napari_agglo.policy import Forest
 from napari_agglo.volumes import check_labels, check_same_shape, dense_labels
 from napari_agglo.volumes._volume import available_memory

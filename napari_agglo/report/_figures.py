@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from napari_agglo.report._examine import Finding, PicturedError
+    from napari_agglo.report._findings import Finding, PicturedError
 
 
 _SINGLE = ("ink", "muted", "paper", "merge", "split")

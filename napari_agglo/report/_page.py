@@ -22,14 +22,14 @@ from napari_agglo.evaluate import (
     state_at,
 )
 from napari_agglo.plots import LIGHT
-from napari_agglo.report._examine import clean_record, summed, trained
 from napari_agglo.report._figures import Figures, colour_variables, error_figure, map_figure
+from napari_agglo.report._findings import clean_record, summed, trained
 from napari_agglo.report._style_sheet import style_sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from napari_agglo.report._examine import Finding
+    from napari_agglo.report._findings import Finding
 
 
 _ERRORS = ("vi", "false_merge", "false_split")

@@ -1,6 +1,6 @@
 """Pictures of errors for a page: error maps, and cut-outs of the plane that shows an error best.
 
-In its own file because it only draws arrays: errors are chosen in `_examine.py`.
+In its own file because it only draws arrays: errors are chosen in `_findings.py`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from napari_agglo.evaluate._vi_by_merge import path_kernel
 from napari_agglo.graph import RegionGraph, region_graph
 from napari_agglo.learning import train
 from napari_agglo.pixels import LiveTraining, check_classes, train_pixels
-from napari_agglo.pixels._predict import predict_classes
+from napari_agglo.pixels._predict_classes import predict_classes
 from napari_agglo.policy import Policy
 from napari_agglo.session._hierarchy.replay_kernels import advance
 from napari_agglo.session._session import Session

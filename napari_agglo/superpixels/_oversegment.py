@@ -22,7 +22,7 @@ from napari_agglo.errors import (
     SetOption,
     is_whole,
 )
-from napari_agglo.superpixels._dissolve import dissolve_small
+from napari_agglo.superpixels._dissolve_small import dissolve_small
 from napari_agglo.superpixels._flood_minima import (
     WALL,
     flood_minima,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from napari_agglo.volumes._atomic import replacing
 from napari_agglo.volumes._checks import (
     check_labels,
     check_mask,
@@ -56,6 +55,7 @@ from napari_agglo.volumes._oriented_map import (
     oriented_map,
     refuse_directions,
 )
+from napari_agglo.volumes._replace_file import replacing
 from napari_agglo.volumes._units import (
     NO_UNIT,
     VoxelSize,

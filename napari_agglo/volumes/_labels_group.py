@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.volumes._atomic import make_folder, write_whole
 from napari_agglo.volumes._ome_zarr import (
     VERSIONS,
     OmeAxis,
@@ -31,6 +30,7 @@ from napari_agglo.volumes._ome_zarr import (
     ome_attributes,
     read_image,
 )
+from napari_agglo.volumes._replace_file import make_folder, write_whole
 from napari_agglo.volumes._units import MICROMETRE, convert_all, unit_name
 from napari_agglo.volumes._zarr import group_attributes
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput, check_choice, is_number
-from napari_agglo.volumes._atomic import refuse_occupied, replacing
 from napari_agglo.volumes._checks import check_labels, check_spacing
 from napari_agglo.volumes._label_pyramid import create_levels, write_levels
 from napari_agglo.volumes._labels_group import (
@@ -31,6 +30,7 @@ from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._named_axes import voxel_size_of
 from napari_agglo.volumes._ome_zarr import DEFAULT_VERSION, METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
+from napari_agglo.volumes._replace_file import refuse_occupied, replacing
 from napari_agglo.volumes._store_location import is_url
 from napari_agglo.volumes._units import NO_UNIT, VoxelSize, unit_symbol
 from napari_agglo.volumes._volume import Volume, available_memory

@@ -19,7 +19,7 @@ WRITERS = (  # of a chunk, an array, a table or marker
     "zarr.storage._local._put",
     "napari_agglo.blocks._run_files.write_array",
     "napari_agglo.blocks._stores.write_chunk",
-    "napari_agglo.volumes._atomic.write_new",
+    "napari_agglo.volumes._replace_file.write_new",
     "pandas.core.generic.NDFrame.to_csv",
 )
 

@@ -16,7 +16,7 @@ from napari_agglo.errors import SetOption
 from napari_agglo.features import feature_map, feature_matrix
 from napari_agglo.learning import (
     ForestSettings,
-    _collect,
+    _collect_examples,
     _training_volume,
     assign,
     boundary_labels,
@@ -174,8 +174,10 @@ def test_cells_of_two_regions_merge_like_sorted_lists():
     following = np.array([1, 2, -1, 4, -1])
     key = np.array([1, 4, 9, 0, 4])
     count = np.array([10, 20, 30, 5, 7])
-    cells = _collect.Cells(head, following, key, count, np.zeros(10, int), np.zeros((1, 3)))
-    function = _collect.merge_cells
+    cells = _collect_examples.Cells(
+        head, following, key, count, np.zeros(10, int), np.zeros((1, 3))
+    )
+    function = _collect_examples.merge_cells
     getattr(function, "py_func", function)(1, 2, cells)
     at, seen = head[1], []
     while at >= 0:

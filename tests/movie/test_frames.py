@@ -13,7 +13,7 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo.errors import SetOption
 from napari_agglo.movie import movie, steps
-from napari_agglo.movie._draw import compose, draw_panel
+from napari_agglo.movie._draw_frame import compose, draw_panel
 from napari_agglo.movie._panels import (
     DURATION,
     Flashes,

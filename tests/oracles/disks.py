@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import napari_agglo as agglo
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 SUPERPIXELS = np.array([[5, 5, 9, 9], [5, 7, 7, 9], [2**40, 7, 7, 3]])
 BOUNDARY = np.linspace(0, 1, 12).reshape(3, 4)

@@ -18,7 +18,7 @@ import napari_agglo as agglo
 from napari_agglo.cli import main
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.pixels import PixelClass, _pixel_image
-from napari_agglo.pixels._predict import class_probabilities
+from napari_agglo.pixels._predict_classes import class_probabilities
 
 pytestmark = pytest.mark.compiled
 

@@ -11,7 +11,7 @@ import napari_agglo as agglo
 from napari_agglo.errors import Cancelled, DataWarning, SetOption, alternatives
 from napari_agglo.pixels import FilterBank, LiveTraining, _train_pixels, check_classes
 from napari_agglo.pixels._pixel_image import PixelImage
-from napari_agglo.pixels._predict import threads
+from napari_agglo.pixels._predict_classes import threads
 from napari_agglo.pixels._train_pixels import _runs, features_at, gold_classes
 from napari_agglo.volumes import Volume
 

@@ -40,7 +40,7 @@ from napari_agglo.session._store.manifest import (
 )
 from napari_agglo.session._store.store_errors import RECOVER, RESTORE, SessionDamaged
 from napari_agglo.volumes import DenseLabels, are_on_disk, require_memory
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 Arrays = Mapping[str, NDArray[Any]]
 Extent = tuple[Any, Any]  # the lowest and the highest value of an array

@@ -54,7 +54,7 @@ from napari_agglo.volumes import (
     open_volume,
     unwrap,
 )
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 
 def check_path(path: Any, what: str, argument: str = "path") -> str:

@@ -24,7 +24,7 @@ from napari_agglo.session._store.store_errors import (
     reason_of,
     saving,
 )
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 # A line is one JSON object that begins with its checksum::
 #

@@ -20,7 +20,7 @@ from pathlib import Path
 from napari_agglo._typed_json import decode
 from napari_agglo.errors import Advice, SetOption
 from napari_agglo.session._store.store_errors import SessionLocked, saving
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 _BUSY = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
 

@@ -23,7 +23,7 @@ from napari_agglo._version import __version__
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session._store.store_errors import SessionDamaged, advice_on, reason_of, saving
 from napari_agglo.volumes import DenseLabels, check_offsets, is_on_disk, read_offsets, unit_name
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 _PIECE = 1 << 24  # bytes of an array that are hashed at once, on one core
 _SLAB = 1 << 28  # bytes of an image on disk that are read at once

@@ -40,7 +40,7 @@ from napari_agglo.policy._file import INSTALL_PACKAGE, FeaturesMissing, encode_p
 from napari_agglo.session._store.journal import Journal, Record
 from napari_agglo.session._store.manifest import digest_bytes
 from napari_agglo.session._store.store_errors import PackageMissing, SessionDamaged
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 FIRST = "policy.npz"
 _NAME = re.compile(r"policy(-[0-9a-f]{12})?\.npz")

@@ -38,7 +38,7 @@ from napari_agglo.session._store.manifest import (
 from napari_agglo.session._store.policy_references import do_without_lost
 from napari_agglo.session._store.store_errors import PackageMissing, Report, SessionDamaged, saving
 from napari_agglo.volumes import DenseLabels, cues_of_rows
-from napari_agglo.volumes import _atomic as files
+from napari_agglo.volumes import _replace_file as files
 
 
 def recover_folder(folder: Path, superpixels: Any = None) -> Report:

@@ -26,8 +26,8 @@ from napari_agglo.widgets._qt import (
 )
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets.evaluate._error_curves import Curves
+from napari_agglo.widgets.evaluate._error_position import place_of
 from napari_agglo.widgets.evaluate._live_errors import EVALUATE, NUMBERS, Comparison
-from napari_agglo.widgets.evaluate._locate import place_of
 from napari_agglo.widgets.evaluate._save_results import REPORT, Export
 from napari_agglo.widgets.plots import BreakdownPlot
 

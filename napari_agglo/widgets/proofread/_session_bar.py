@@ -19,6 +19,7 @@ from napari_agglo.widgets._qt import button, column, guarded, label, link, row, 
 from napari_agglo.widgets._readers import run_folder
 from napari_agglo.widgets._steps import Status
 from napari_agglo.widgets.data._layers import CONVERT
+from napari_agglo.widgets.proofread._correct_labels import correct_labels
 from napari_agglo.widgets.proofread._open_run import open_run
 from napari_agglo.widgets.proofread._open_session import (
     PROOFREAD,
@@ -29,7 +30,6 @@ from napari_agglo.widgets.proofread._open_session import (
     save_as,
     sessions_folder,
 )
-from napari_agglo.widgets.proofread._other_tools import correct_labels
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._recent_sessions import recent_sessions
 

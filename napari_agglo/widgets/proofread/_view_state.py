@@ -13,7 +13,7 @@ import numpy as np
 
 from napari_agglo.graph import RegionGraph
 from napari_agglo.samples import SAMPLES
-from napari_agglo.volumes._atomic import write_whole
+from napari_agglo.volumes._replace_file import write_whole
 from napari_agglo.widgets._dataset import Placement
 from napari_agglo.widgets._napari import KEY, camera
 from napari_agglo.widgets._scene import SEGMENTATION

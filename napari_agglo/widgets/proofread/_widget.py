@@ -15,9 +15,9 @@ from napari_agglo.widgets._qt import check_box, column, link, per_viewer, row, t
 from napari_agglo.widgets._steps import Status, StepWidget
 from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.hierarchy._save_segments import Export
+from napari_agglo.widgets.proofread._correct_labels import APPLY, GOLD, apply_button, gold_button
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
 from napari_agglo.widgets.proofread._open_session import PROOFREAD
-from napari_agglo.widgets.proofread._other_tools import APPLY, GOLD, apply_button, gold_button
 from napari_agglo.widgets.proofread._proofreader import Proofreader
 from napari_agglo.widgets.proofread._relearn import RelearnPanel
 from napari_agglo.widgets.proofread._seeded_cut import CutPanel

@@ -6,7 +6,7 @@ import numpy as np
 
 import napari_agglo as agglo
 from napari_agglo.evaluate import breakdown
-from napari_agglo.widgets.evaluate._locate import place_of
+from napari_agglo.widgets.evaluate._error_position import place_of
 
 # Superpixels a..d; segment "a" is a + b and merges gold 1 and 2; gold 2 is split into "a" and "c".
 SUPERPIXELS = np.repeat([[10, 20, 30, 40]], 4, axis=0).repeat(3, axis=1)

@@ -48,11 +48,7 @@ from napari_agglo.session._start_segments import (
     segment_graph_of,
 )
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
-from napari_agglo.session._store.policy_references import (
-    AbsentPolicy,
-    check_storable,
-    warn_of_unnamed,
-)
+from napari_agglo.session._store.stored_policy import AbsentPolicy, check_storable, warn_of_unnamed
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 from napari_agglo.volumes import warn_of_places
 

@@ -15,7 +15,7 @@ from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
 from napari_agglo.session._history import History
 from napari_agglo.session._marks import Marks
 from napari_agglo.session._state import State
-from napari_agglo.session._store.policy_references import AbsentPolicy
+from napari_agglo.session._store.stored_policy import AbsentPolicy
 from napari_agglo.session._threshold_view import View
 
 

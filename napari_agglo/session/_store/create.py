@@ -16,7 +16,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
-from napari_agglo.session._store import policy_references
+from napari_agglo.session._store import stored_policy
 from napari_agglo.session._store.arrays import (
     ARRAYS,
     described,
@@ -361,7 +361,7 @@ def _fill(
         statistics=statistics_checksum(plain, notes),
         graph=plain,
         arrays=notes,
-        policy=policy_references.keep(folder, policy, policy_references.FIRST),
+        policy=stored_policy.keep(folder, policy, stored_policy.FIRST),
         sources=inputs,
     )
     write_group(group, manifest.encode())

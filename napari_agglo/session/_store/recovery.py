@@ -15,7 +15,7 @@ import numpy as np
 
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.graph import region_graph
-from napari_agglo.session._store import policy_references
+from napari_agglo.session._store import stored_policy
 from napari_agglo.session._store.arrays import (
     ARRAYS,
     STATISTICS,
@@ -35,8 +35,8 @@ from napari_agglo.session._store.manifest import (
     read_manifest,
     write_manifest,
 )
-from napari_agglo.session._store.policy_references import do_without_lost
 from napari_agglo.session._store.store_errors import PackageMissing, Report, SessionDamaged, saving
+from napari_agglo.session._store.stored_policy import do_without_lost
 from napari_agglo.volumes import DenseLabels, cues_of_rows
 from napari_agglo.volumes import _replace_file as files
 
@@ -71,8 +71,8 @@ class _Recovery:
         self._statistics(manifest, labels)
         manifest = self._optional(manifest)
         try:
-            if policy_references.function_of(manifest.policy) is None:
-                policy_references.recall(self.folder, manifest.policy)
+            if stored_policy.function_of(manifest.policy) is None:
+                stored_policy.recall(self.folder, manifest.policy)
         except PackageMissing as error:
             self.sentences.append(
                 f"{_plain(error)} Until then the session opens read-only, unless an edit since its "

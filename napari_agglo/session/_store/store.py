@@ -21,7 +21,7 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, as_policy
-from napari_agglo.session._store import policy_references
+from napari_agglo.session._store import stored_policy
 from napari_agglo.session._store.arrays import (
     ARRAYS,
     STATISTICS,
@@ -158,7 +158,7 @@ class Data:
     @cached_property
     def policy(self) -> Policy:
         """The policy that the session was created with."""
-        return policy_references.recall(self._folder, self._manifest.policy)
+        return stored_policy.recall(self._folder, self._manifest.policy)
 
     def use_policy(self, policy: Policy) -> None:
         """Use `policy` as the one that the session was created with, without reading it."""
@@ -166,7 +166,7 @@ class Data:
 
     def check_policy(self, policy: Policy) -> None:
         """Refuse a policy other than that of the session, or one that the session has in a file."""
-        policy_references.check_passed(self._folder, policy, self._manifest.policy)
+        stored_policy.check_passed(self._folder, policy, self._manifest.policy)
 
     @cached_property
     def tree(self) -> MergeTree | None:
@@ -384,11 +384,11 @@ class Store:
         """Store another policy; return the reference by which an entry can name it."""
         self.journal.require_writable()
         with saving("The policy", self.path):
-            return policy_references.keep(self.path, policy)
+            return stored_policy.keep(self.path, policy)
 
     def recall_policy(self, reference: Mapping[str, Any]) -> Policy:
         """Return the policy for which `keep_policy` returned this reference."""
-        return policy_references.recall(self.path, reference)
+        return stored_policy.recall(self.path, reference)
 
     def do_without_missing(self) -> None:
         """Refuse changes if the package of the policy is missing; use its stored properties."""
@@ -411,7 +411,7 @@ class Store:
             why = error.problem if isinstance(error, InvalidInput) else repr(error)
         if why:
             reference = self.manifest.policy
-            changed = policy_references.changed(self.path, reference, why)
+            changed = stored_policy.changed(self.path, reference, why)
             self.data.use_policy(self._refuse_changes(reference, changed))
 
     def recall_or_do_without(self, reference: Mapping[str, Any]) -> Policy:
@@ -430,19 +430,19 @@ class Store:
             self._lock = None
             problem = f"{error.problem}: the session is open read-only"
             warn_caller(DataWarning(problem, argument="path", remedy=remedy))
-        return policy_references.AbsentPolicy(reference, error.problem, remedy)
+        return stored_policy.AbsentPolicy(reference, error.problem, remedy)
 
     def is_of_package(self, policy: Policy) -> bool:
         """Return whether a policy needs another package than this one."""
-        return policy_references.package_of(policy) is not None
+        return stored_policy.package_of(policy) is not None
 
     def needs_code(self, policy: Policy) -> bool:
         """Return whether a policy, or that of the start, is scored by code of others."""
-        return any(map(policy_references.needs_code, (policy, self.data.policy)))
+        return any(map(stored_policy.needs_code, (policy, self.data.policy)))
 
     def forget_policy(self, reference: Mapping[str, Any]) -> None:
         """Remove a policy whose entry could not be written."""
-        policy_references.forget(self.path, reference.get("file"))
+        stored_policy.forget(self.path, reference.get("file"))
 
     def snapshot(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> bool:
         """Cache arrays of the state after the last entry; return whether they could be written."""

@@ -16,6 +16,7 @@ from napari_agglo._progress import Progress
 from napari_agglo.widgets import step_classes
 from napari_agglo.widgets._background_compile import WARM, start_warm_up
 from napari_agglo.widgets._colours import STATUS
+from napari_agglo.widgets._fixed_label import fixed_label
 from napari_agglo.widgets._key_bindings import GESTURES
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
@@ -30,7 +31,6 @@ from napari_agglo.widgets._qt import (
     tool_button,
 )
 from napari_agglo.widgets._steps import Status, StepWidget, close_with_window
-from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.data._widget import DataWidget
 from napari_agglo.widgets.hierarchy._widget import HierarchyWidget
 from napari_agglo.widgets.proofread._widget import ProofreadWidget
@@ -128,7 +128,7 @@ class Guide(QWidget):
         self.headers = {step.key: Header(k, step) for k, step in enumerate(STEPS, 1)}
         self.help = HelpPanel(STEPS)
         self.help.setVisible(False)
-        self.warming = still_label("warming up")  # at the bottom, where it moves no button
+        self.warming = fixed_label("warming up")  # at the bottom, where it moves no button
         self.warming.setContentsMargins(8, 0, 8, 0)
         self.warming.setVisible(False)
         content = QWidget()

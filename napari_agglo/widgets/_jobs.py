@@ -24,6 +24,7 @@ from napari_agglo._progress import Progress, ProgressCallback, WorkClock
 from napari_agglo._registry import declared_entry_points
 from napari_agglo.errors import AggloError, Cancelled, DataWarning, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
+from napari_agglo.widgets._fixed_label import fixed_label
 from napari_agglo.widgets._napari import setting
 from napari_agglo.widgets._qt import (
     button,
@@ -35,7 +36,6 @@ from napari_agglo.widgets._qt import (
     tell_error,
     tell_warnings,
 )
-from napari_agglo.widgets._still_label import still_label
 
 if TYPE_CHECKING:
     from napari_agglo.widgets._project import Project
@@ -393,7 +393,7 @@ class RunRow(QWidget):
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(6)
-        self.progress = still_label(f"progress {job}")
+        self.progress = fixed_label(f"progress {job}")
         # Beside the button, so that nothing below moves when a job begins or ends.
         self.beside = QWidget()
         column(self.beside, self.progress, self.bar, spacing=1)

@@ -19,12 +19,12 @@ from superqt.utils import qdebounced
 
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
+from napari_agglo.widgets._fixed_label import fixed_label
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._key_bindings import KeyBindings, answer_button
 from napari_agglo.widgets._qt import STILL, button, column, link, named, pixel_word, row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
-from napari_agglo.widgets._still_label import still_label
 
 _SUGGEST = "suggest"  # the topic of the worker
 _SIDE = 180  # pixels of the picture of a question
@@ -213,13 +213,13 @@ class QueuePanel(QWidget):
         self.queue = queue
         fly = "Go to the most probable error, and ask about it"
         self.go = button("Find the next probable error", fly, self._on_go, "next error")
-        self.question = still_label("question", lines=2)
+        self.question = fixed_label("question", lines=2)
         self.question.setStyleSheet(f"font-weight: bold; {STILL}")
         tip = "Both sides in orange and blue, and the boundary between them in white"
         self.picture = named(QLabel(), "picture of the question", tip)
         self.picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.reason = still_label("reason", lines=4)
-        self.line = still_label("queue progress", lines=2)
+        self.reason = fixed_label("reason", lines=4)
+        self.line = fixed_label("queue progress", lines=2)
         self.yes = answer_button("yes", "Correct the error: merge or cut", queue.yes)
         self.no = answer_button("no", "There is no error; do not ask again", queue.no)
         self.skip = answer_button("skip", "Skip this question, and do not ask again", queue.skip)

@@ -17,6 +17,7 @@ from napari_agglo.errors import AggloError
 from napari_agglo.session._cut_methods import cut_methods
 from napari_agglo.widgets._colours import GROUP_NAMES, GROUPS
 from napari_agglo.widgets._dataset import Placement
+from napari_agglo.widgets._fixed_label import fixed_label
 from napari_agglo.widgets._lut_array import Patch
 from napari_agglo.widgets._napari import add_inactive, camera
 from napari_agglo.widgets._qt import (
@@ -30,7 +31,6 @@ from napari_agglo.widgets._qt import (
     tell_error,
 )
 from napari_agglo.widgets._scene import SEEDS, Scene
-from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.proofread._commands import Commands
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ class CutPanel(QGroupBox):
         for method in cut_methods.values():
             self.method.addItem(method.label, method.name)
         self.method.activated.connect(lambda: self.cut.set_method(self.method.currentData()))
-        self.message = still_label("cut message", lines=2)
+        self.message = fixed_label("cut message", lines=2)
         self.commit = button("Cut", "Make the cut of the preview (Enter)", self.cut.commit, "cut")
         away = "Remove all seeds (Escape)"
         self.clear = button("Clear seeds", away, self.seeds.clear, "clear seeds")

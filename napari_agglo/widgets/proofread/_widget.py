@@ -9,11 +9,11 @@ from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QWidget
 from superqt.utils import signals_blocked
 
+from napari_agglo.widgets._fixed_label import fixed_label
 from napari_agglo.widgets._jobs import FailureLine
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import check_box, column, link, per_viewer, row, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget
-from napari_agglo.widgets._still_label import still_label
 from napari_agglo.widgets.hierarchy._save_segments import Export
 from napari_agglo.widgets.proofread._correct_labels import APPLY, GOLD, apply_button, gold_button
 from napari_agglo.widgets.proofread._error_queue import QueuePanel
@@ -44,9 +44,9 @@ class ProofreadWidget(StepWidget):
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
         self.proofreader = per_viewer(self.viewer, Proofreader)
-        self.strip = still_label("mode", padding=5)  # the current mode of the canvas
+        self.strip = fixed_label("mode", padding=5)  # the current mode of the canvas
         self.strip.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.message = still_label("message", lines=2)  # the result of the last click or key
+        self.message = fixed_label("message", lines=2)  # the result of the last click or key
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
         self.isolate = check_box(

@@ -12,7 +12,7 @@ from superqt import QElidingLabel
 from napari_agglo.widgets._qt import STILL, named
 
 
-class StillLabel(QLabel):
+class FixedLabel(QLabel):
     """A text of a fixed number of lines: nothing below it moves, and a tooltip has all of it."""
 
     lines, padding = 1, 0  # rows of text, and pixels above and below them
@@ -65,9 +65,9 @@ class StillLabel(QLabel):
             super().setText(text)
 
 
-def still_label(name: str, lines: int = 1, padding: int = 0) -> StillLabel:
+def fixed_label(name: str, lines: int = 1, padding: int = 0) -> FixedLabel:
     """Return a label for messages that come and go, of so many lines."""
-    text = named(StillLabel(), name)
+    text = named(FixedLabel(), name)
     text.lines, text.padding = lines, padding
     text.setTextFormat(Qt.TextFormat.PlainText)
     text.setStyleSheet(STILL)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from napari_agglo.widgets._still_label import still_label
+from napari_agglo.widgets._fixed_label import fixed_label
 
 
 @pytest.mark.parametrize("given", [1, 2, 3])
 def test_the_first_text_that_fits_is_shown(qapp: Any, given: int) -> None:
-    text = still_label("x")
+    text = fixed_label("x")
     texts = ("about 7 s left: fit, epoch 1 of 5, 70 examples", "about 7 s left: fit", "7 s")
     whole = text.fontMetrics().horizontalAdvance
     text.resize(whole(texts[given - 1]) + 30, 30)

@@ -52,7 +52,7 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 	@$(MAKE) --no-print-directory jitless SLOW_KERNELS=test_session.py
 
 # Windows with the other Qt binding, or an older napari: jobs, a dock, all steps, clicks, surfaces.
-WINDOWS := test_jobs.py test_dock.py test_story.py data/test_widget.py hierarchy evaluate \
+WINDOWS := test_jobs.py test_progress_row.py test_dock.py test_story.py data/test_widget.py hierarchy evaluate \
 	proofread/test_gestures.py proofread/test_shapes.py proofread/test_correct_labels.py
 SETUP_WINDOWS = PYTHON="$(PYTHON)" bash scripts/setup.sh test-windows
 # PySide6 6.12.0 loses references to None in overridden methods: before Python 3.12 that ends the process.

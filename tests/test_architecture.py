@@ -493,6 +493,7 @@ PRIVATE_IMPORTS = {
         widgets/test_forms.py widgets/test_jobs.py widgets/test_keyboard.py
         widgets/test_layer_levels.py widgets/test_lut_array.py widgets/test_manifest.py
         widgets/test_lut_array_patched.py widgets/test_fixed_label.py
+        widgets/test_progress_row.py
     """,
 }
 

@@ -18,8 +18,7 @@ from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import WorkClock
 from napari_agglo.errors import Cancelled, DataWarning, InvalidInput, SetOption
 from napari_agglo.partition import build_tree
-from napari_agglo.widgets._jobs import Jobs, RunRow, Worker, when_imported
-from napari_agglo.widgets._project import Project
+from napari_agglo.widgets._jobs import Jobs, Worker, when_imported
 
 
 @pytest.fixture
@@ -199,20 +198,6 @@ def test_after_the_viewer_has_gone_no_result_arrives(jobs):
     assert jobs.start("b", "B", lambda p: 1, results.append) is None
 
 
-def test_a_button_that_is_not_ready_stays_disabled_after_its_job(qapp):
-    project = Project()
-    run = RunRow(project, "a", "Run", "Runs.", lambda: project.jobs.start("a", "A", forever, print))
-    run.button.click()
-    project.jobs.changed.connect(lambda _: run.set_ready(False, "No data."))  # as a step does
-    assert (run.button.text(), run.button.isEnabled()) == ("Cancel", True)
-    run.button.click()
-    run.set_text("Run again")  # a step follows its project meanwhile
-    assert (run.button.text(), run.button.isEnabled()) == ("Cancelling…", False)
-    wait(lambda: not project.jobs.running())
-    assert (run.button.text(), run.button.isEnabled()) == ("Run again", False)
-    assert run.button.toolTip() == "No data."
-
-
 def test_python_in_a_worker_gives_way_only_while_it_runs(jobs):
     before = sys.getswitchinterval()
     jobs.start("a", "A", forever, lambda _: None)
@@ -266,30 +251,6 @@ def test_the_outcome_of_a_worker_is_dropped_when_its_signals_are_gone(qapp):
             worker.run()
 
 
-def test_a_job_says_that_kernels_are_compiled(qapp):
-    project = Project()
-    line = RunRow(project, "a", "Run", "", lambda: None)
-    height = line.sizeHint().height()
-    compiled, goes_on = threading.Event(), threading.Event()
-
-    def work(progress):
-        progress(Progress("graph", 99, 100, seconds_left=53.0, detail="part 2 of 3"))
-        WorkClock.begin_compiling()
-        compiled.wait(10)
-        WorkClock.end_compiling()
-        goes_on.wait(10)
-
-    project.jobs.start("a", "A", work, lambda _: None)
-    wait(lambda: line.progress.text() == "compiling (first run only): graph")
-    assert line.beside.isVisibleTo(line)
-    assert line.sizeHint().height() <= height + 2, "what is below moves"
-    compiled.set()
-    wait(lambda: line.progress.text() == "about 53 s left: graph, part 2 of 3")
-    goes_on.set()
-    wait(lambda: not project.jobs.running())
-    project.close()
-
-
 def test_the_clock_leaves_compilation_out(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("napari_agglo._progress.time.perf_counter", lambda: now[0])
@@ -303,33 +264,3 @@ def test_the_clock_leaves_compilation_out(monkeypatch):
     WorkClock.end_compiling()
     now[0] += 3
     assert clock.seconds() == 3
-
-
-def test_a_failure_stays_in_the_step_until_the_next_run_or_other_inputs(qapp, monkeypatch):
-    monkeypatch.setattr("napari_agglo.widgets._jobs.tell_error", lambda error: None)
-    project = Project()
-    line = RunRow(project, "a", "Run", "", lambda: None)
-
-    def fails(progress):
-        raise InvalidInput("The cue is empty", argument="cue", remedy="choose another")
-
-    def run(work, done=lambda _: None, failed=None):
-        project.jobs.start("a", "A", work, done, failed)
-        wait(lambda: not project.jobs.running())
-
-    run(fails)
-    assert line.failure.text.text() == "The cue is empty; choose another."
-    assert line.failure.isVisibleTo(line)
-    run(lambda _: 7)
-    assert not line.failure.isVisibleTo(line)
-    run(lambda _: 7, lambda _: fails(None))  # in the main thread, after the work
-    assert line.failure.isVisibleTo(line)
-    project.set_dataset(None)
-    assert not line.failure.isVisibleTo(line)
-    shown = []
-    run(fails, failed=shown.append)  # which shows a refused input itself
-    assert shown
-    assert not line.failure.isVisibleTo(line)
-    run(lambda _: 1 / 0, failed=shown.append)
-    assert "ZeroDivisionError" in line.failure.text.text()
-    project.close()

@@ -20,7 +20,7 @@ from napari_agglo.learning import train
 from napari_agglo.partition import build_tree
 from napari_agglo.policy import MeanPolicy, Policy, as_policy, is_training_data, load_policy
 from napari_agglo.session import Session
-from napari_agglo.widgets._jobs import duration
+from napari_agglo.widgets._progress_row import duration
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from qtpy.QtWidgets import QWidget
 from napari_agglo._progress import ProgressCallback
 from napari_agglo.movie import movie, write_movie
 from napari_agglo.widgets._forms import Form, ask_form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._qt import column, row, tool_button
 from napari_agglo.widgets.compare._controller import CompareController
 

@@ -16,7 +16,7 @@ from napari_agglo.policy import MeanPolicy, policies
 from napari_agglo.widgets._colours import theme_colours
 from napari_agglo.widgets._folded_text import FoldedText
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     ROW_HEIGHT,

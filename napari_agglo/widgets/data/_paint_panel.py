@@ -17,7 +17,7 @@ from qtpy.QtWidgets import QColorDialog, QFileDialog, QListWidget, QListWidgetIt
 from napari_agglo.errors import InvalidInput
 from napari_agglo.pixels import FilterBank, train_pixels
 from napari_agglo.widgets._forms import Form, descriptions
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._qt import (
     button,
     check_box,

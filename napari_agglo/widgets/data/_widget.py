@@ -25,8 +25,8 @@ from napari_agglo.superpixels import (
 )
 from napari_agglo.superpixels._boundary_cue import cue_and_kind
 from napari_agglo.widgets._forms import Form, fold
-from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._napari import role
+from napari_agglo.widgets._progress_row import FailureLine, RunRow
 from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import (
     button,

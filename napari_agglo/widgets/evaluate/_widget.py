@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QTableWidget, QWidget
 from napari_agglo.agglomeration import threshold_phrase
 from napari_agglo.evaluate import minimum
 from napari_agglo.widgets._folded_text import FoldedText
-from napari_agglo.widgets._jobs import FailureLine, RunRow
+from napari_agglo.widgets._progress_row import FailureLine, RunRow
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     button,

@@ -18,7 +18,7 @@ from napari_agglo.session._exports import Exporter
 from napari_agglo.volumes import write_labels
 from napari_agglo.widgets._dataset import length_unit
 from napari_agglo.widgets._forms import Form, ask_form
-from napari_agglo.widgets._jobs import FailureLine
+from napari_agglo.widgets._progress_row import FailureLine
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import button, column, label, link, row
 from napari_agglo.widgets._scene import Scene

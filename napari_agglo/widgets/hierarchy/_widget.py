@@ -15,7 +15,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.partition import METHODS, build_tree
 from napari_agglo.policy import MeanPolicy
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets._qt import (
     ask,

@@ -13,7 +13,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.session import Change, Session
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._jobs import RunRow
+from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._qt import button, column, label, link, per_viewer, row, tell_error
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import EDIT, Edit

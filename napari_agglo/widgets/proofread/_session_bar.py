@@ -14,7 +14,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QWidget
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import NOT_SAVED, SAVED
 from napari_agglo.widgets._forms import Form
-from napari_agglo.widgets._jobs import FailureLine, RunRow
+from napari_agglo.widgets._progress_row import FailureLine, RunRow
 from napari_agglo.widgets._qt import button, column, guarded, label, link, row, shortened
 from napari_agglo.widgets._readers import run_folder
 from napari_agglo.widgets._steps import Status

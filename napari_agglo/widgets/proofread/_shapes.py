@@ -20,8 +20,8 @@ from superqt.utils import qdebounced, signals_blocked
 from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.graph import RegionGraph
 from napari_agglo.shapes import Mesh, mesh_of_regions
-from napari_agglo.widgets._jobs import FailureLine, RunRow
 from napari_agglo.widgets._napari import add_inactive
+from napari_agglo.widgets._progress_row import FailureLine, RunRow
 from napari_agglo.widgets._qt import button, check_box, column, link, row
 from napari_agglo.widgets._scene import Scene
 

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QWidget
 from superqt.utils import signals_blocked
 
 from napari_agglo.widgets._fixed_label import fixed_label
-from napari_agglo.widgets._jobs import FailureLine
+from napari_agglo.widgets._progress_row import FailureLine
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import check_box, column, link, per_viewer, row, tab_widget
 from napari_agglo.widgets._steps import Status, StepWidget

@@ -20,8 +20,8 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import contact_point
 from napari_agglo.learning import Question, Questions
 from napari_agglo.policy import LearnedPolicy, MeanPolicy, graph_digest
-from napari_agglo.widgets._jobs import RunRow
 from napari_agglo.widgets._key_bindings import KeyBindings, answer_button
+from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._project import Project, Regions, Trained
 from napari_agglo.widgets._qt import button, column, label, link, per_viewer, row, tell_error
 from napari_agglo.widgets._remedies import window_sentence

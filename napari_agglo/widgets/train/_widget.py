@@ -22,7 +22,7 @@ from napari_agglo.policy import (
 )
 from napari_agglo.widgets._folded_text import FoldedText
 from napari_agglo.widgets._forms import Form, ask_form
-from napari_agglo.widgets._jobs import FailureLine, RunRow
+from napari_agglo.widgets._progress_row import FailureLine, RunRow
 from napari_agglo.widgets._project import Project, Trained
 from napari_agglo.widgets._qt import (
     button,

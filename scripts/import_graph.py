@@ -20,6 +20,7 @@ PACKAGE = ROOT / "napari_agglo"
 PAGE, PICTURE = ROOT / "docs" / "architecture.md", ROOT / "docs" / "import_graph.svg"
 BEGIN, END = "<!-- import graph: begin -->", "<!-- import graph: end -->"
 MAY_REPEAT = {"__init__", "__main__", "_widget"}
+COMMANDS = "napari_agglo.cli._commands"  # a file of a command is named like the command
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,16 @@ def single_importers(modules: dict[str, Module]) -> dict[str, str]:
 
 
 def repeated_names(modules: dict[str, Module]) -> list[str]:
-    """Return the file names that occur more than once."""
-    stems = Counter(module.path.stem for module in modules.values())
-    return sorted(stem for stem, n in stems.items() if n > 1 and stem not in MAY_REPEAT)
+    """Return the file names that occur more than once, whether they begin with `_` or not.
+
+    Files of commands are left out: they have the names of the commands.
+    """
+    stems = Counter(
+        module.path.stem.strip("_")
+        for module in modules.values()
+        if module.path.stem not in MAY_REPEAT and module.folder != COMMANDS
+    )
+    return sorted(stem for stem, n in stems.items() if n > 1)
 
 
 def stage_imports(modules: dict[str, Module]) -> dict[str, set[str]]:

@@ -208,6 +208,14 @@ def test_no_module_is_longer_than_600_lines():
 
 def test_a_file_name_occurs_once():
     assert set(import_graph.repeated_names(MODULES)) <= NOT_YET["repeated names"]
+    names = "a._labels", "b._c.labels", "a._train", "cli._commands.train"
+    modules = {
+        name: import_graph.Module(
+            f"napari_agglo.{name}", Path(*name.split(".")).with_suffix(".py"), "", frozenset()
+        )
+        for name in names
+    }
+    assert import_graph.repeated_names(modules) == ["labels"], "test invalid"
 
 
 # The head of a module's name is a noun, or the name is a verb with its object: no gerund,

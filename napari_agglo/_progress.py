@@ -58,7 +58,7 @@ class WorkClock:
 
     @classmethod
     def end_compiling(cls) -> None:
-        """End what was begun last."""
+        """End the compilation that was begun last."""
         cls._depth -= 1
         if cls._depth == 0:
             cls._compiled += time.perf_counter() - cls._since

@@ -177,19 +177,25 @@ def of_stage(rule: str) -> list[import_graph.Module]:
     return [m for m in MODULES.values() if not {m.stage, m.path.stem} & exempt]
 
 
+QUESTION = re.compile(r"(?:Hear|\w+ (?:what|which|where|how|who|whose))\b")  # "Return how many ..."
+
+
 def bad_first_words(text: str) -> list[str]:
-    """Return the docstrings of a source that begin with a question word, or without a verb."""
-    if not set(re.findall(r'"""(\w+)', text)) & (FIRST_WORDS | NO_VERBS):
+    """Return the docstrings that begin with a question, at its first or second word, or no verb."""
+    firsts = re.findall(r'"""(\w+(?: \w+)?)', text)
+    if not any(one.split()[0] in FIRST_WORDS | NO_VERBS or QUESTION.match(one) for one in firsts):
         return []
     bad = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            words = FIRST_WORDS
-            if not isinstance(node, ast.Module | ast.ClassDef):
+            words, is_question = FIRST_WORDS, False
+            if not isinstance(node, ast.Module | ast.ClassDef):  # "Positions where ..." is a noun
+                is_question = bool(QUESTION.match(ast.get_docstring(node) or ""))
                 kinds = [ast.unparse(one).split(".")[-1] for one in node.decorator_list]
                 words = words | (set() if "property" in "".join(kinds) else NO_VERBS)
             doc = ast.get_docstring(node) or ""
-            bad += [doc.splitlines()[0]] if re.match(r"\w*", doc)[0] in words else []
+            if is_question or re.match(r"\w*", doc)[0] in words:
+                bad.append(doc.splitlines()[0])
     return bad
 
 
@@ -280,7 +286,7 @@ def test_no_name_is_a_bare_participle() -> None:
 
 def test_no_docstring_begins_with_a_question_word():
     assert {m.name: bad for m in of_stage("first words") if (bad := bad_first_words(m.text))} == {}
-    for doc in ("What it is.", "Whether it is."):
+    for doc in ("What it is.", "Whether it is.", "Return how many.", "Yield what is."):
         assert bad_first_words(f'def f():\n    """{doc}"""') == [doc], "test invalid"
     assert bad_first_words('@property\ndef f(self):\n    """Whether it is."""') == []
 

@@ -161,14 +161,14 @@ def check_room(plan: Plan, needed: int, work: str, others: int = 0) -> None:
 
 
 def tasks_that_fit(plan: Plan, task_bytes: int, processes: int = 1) -> int:
-    """Return how many tasks fit in the budget at a time, in so many processes."""
+    """Return the number of tasks that fit in the budget at a time, in so many processes."""
     return max(0, plan.memory - processes * BASE) // max(task_bytes, 1)
 
 
 def best_processes(
     plan: Plan, task_bytes: int, threads: Sequence[int], own: int = 0
 ) -> tuple[int, int]:
-    """Return how many of the worker processes on this machine to use, and their tasks at a time.
+    """Return the number of worker processes to use on this machine, and of their tasks at a time.
 
     They are the fewest that do the most tasks within the budget, beside the process that schedules
     them, which may have `own` threads for tasks. `threads` are those of each worker process.
@@ -183,7 +183,7 @@ def best_processes(
 
 
 def processes_that_fit(plan: Plan, wanted: int) -> int:
-    """Return how many worker processes on this machine can do a block each within the budget.
+    """Return the number of worker processes on this machine that fit, each with a block.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ def run(
     block: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Run:
-    """Do what is left of a plan, in any number of threads or processes; the result is the same.
+    """Do the rest of a plan, in any number of threads or processes; the result is the same.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class FinalMerges(NamedTuple):
 def complete_regions(
     table: Arrays, group: Slices, whole: Sequence[int], dams: bool
 ) -> NDArray[np.bool_]:
-    """Return which regions of a table have all their voxels and boundaries in the group."""
+    """Return whether each region of a table has all its voxels and boundaries in the group."""
     complete = table["regions"][:, 0] > 0
     for axis, (side, n) in enumerate(zip(group, whole, strict=True)):
         if side.start > 0:

@@ -231,7 +231,7 @@ def _reserve(plan: Plan, run: str, digest: str | None) -> None:
 
 
 def _reservation(plan: Plan) -> dict[str, Any] | None:
-    """Return what the object at the URL says; None without a readable one."""
+    """Return the content of the object at the URL; None without a readable one."""
     data = read_object(f"{plan.copy_to}/{RESERVATION}", _ARGUMENT)
     try:
         content = json.loads(data or b"")

@@ -111,7 +111,7 @@ class Status:
 
 
 def status(folder: str | os.PathLike[str], *, check: bool | None = None) -> Status:
-    """Read how far a run is; it may be running, on this machine or on others.
+    """Read the status of a run; it may be running, on this machine or on others.
 
     Parameters
     ----------

@@ -169,7 +169,7 @@ class StoredLevel:
 
 
 def _common(one: Slices, other: Slices) -> Slices:
-    """Return what two boxes have in common; an axis without anything is empty."""
+    """Return the common part of two boxes; an axis without one is empty."""
     return tuple(
         slice(max(a.start, b.start), max(a.start, b.start, min(a.stop, b.stop)))
         for a, b in zip(one, other, strict=True)

@@ -25,7 +25,7 @@ class BesideProgress:
         self._lock = threading.Lock()
 
     def tell(self, state: Progress) -> None:
-        """Hear from a stage, which begins to be shown with its first state."""
+        """Take a state of a stage: show the first one, and keep later ones until `show`."""
         if self.has_failed:
             raise Cancelled("Cancelled.")
         with self._lock:
@@ -35,7 +35,7 @@ class BesideProgress:
                 self._progress(state)
 
     def show(self) -> None:
-        """Show how far the stages are, and their progress from now on."""
+        """Show the last states of the stages, and their progress from now on."""
         with self._lock:
             hidden, self._hidden = self._hidden or {}, None
             for state in hidden.values():
@@ -72,14 +72,14 @@ class StageProgress:
         self.tell()
 
     def inner(self, inside: Progress) -> None:
-        """Hear from inside of a task: stop it if the run is stopped, and pass progress on."""
+        """Pass on the progress of a task; stop the task if the run is stopped."""
         if self.stop.is_set():
             raise Cancelled("Cancelled.")
         if time.monotonic() - self._last >= _PAUSE:
             self.tell(inside.whole if self._total == 1 else 0.0)
 
     def tell(self, inside: float = 0.0) -> None:
-        """Report how far the stage is."""
+        """Report the progress of the stage."""
         if self._progress is None:
             return
         with self._lock:

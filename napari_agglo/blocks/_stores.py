@@ -277,7 +277,7 @@ def precomputed_files(path: Path, level: int, slices: Slices) -> Iterator[Path]:
 
 
 def absent_chunks(array: Any, slices: Slices) -> int:
-    """Return how many chunks of a part of a store of blocks are not in it.
+    """Return the number of chunks of a part that are not in a store of blocks.
 
     An absent chunk reads as the fill value, but blocks write all of theirs: it is lost. An empty
     file is what a machine that went down may leave of a chunk.

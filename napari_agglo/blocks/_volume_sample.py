@@ -183,7 +183,7 @@ def _needed_halo(plan: Plan, image: NDArray[np.uint32]) -> int:
 
 
 def owned(image: NDArray[np.uint32], cut_axes: Sequence[int], dams: bool) -> tuple[int, int, int]:
-    """Return how many superpixels and boundaries begin in a box, and in how many voxels.
+    """Return the numbers of superpixels and boundaries that begin in a box, and of its voxels.
 
     The lowest plane of an axis that is cut is that before the box: those that have voxels there
     belong to another box. Boxes that fill a volume then count each about once.

@@ -183,7 +183,7 @@ class FileSource:
     def adapted(
         self, graph: RegionGraph, policy: Policy, progress: ProgressCallback | None
     ) -> RegionGraph:
-        """Print how the data differ from those of the training; adapt the cues if asked to."""
+        """Print the differences from the data of the training; adapt the cues if asked to."""
         from napari_agglo.graph import region_graph
         from napari_agglo.policy import adapt_cues, data_differences
 

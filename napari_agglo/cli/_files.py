@@ -277,7 +277,7 @@ def check_plot_output(option: str, text: str) -> None:
 
 
 def check_folder_output(option: str, text: str) -> None:
-    """Refuse what cannot be a folder to write to; it may exist, or be made in one that does."""
+    """Refuse a path that cannot be a folder to write to, or be made in a folder that exists."""
     path = Path(text).resolve()
     if path.suffix.lower() in (*_LABEL_SUFFIXES, ".csv"):
         problem = "this names a folder, but looks like a file"

@@ -491,7 +491,7 @@ def shared_addresses(features: FeatureState) -> tuple[int, int]:
 
 @kernel
 def fill_row(node: Any, edge: Any, features: FeatureState) -> None:
-    """Do what `fill_node` and `fill_edge` say, for numbers above -1. No bounds checking."""
+    """Do `fill_node` and `fill_edge` for numbers above -1. No bounds checking."""
     if edge >= 0:
         layout, quantiles = features.layout, features.quantiles
         blocks = features.edge_block
@@ -505,7 +505,7 @@ def fill_row(node: Any, edge: Any, features: FeatureState) -> None:
 def assemble_rows(
     start: Any, n: Any, at: Any, edges: Any, ends: Any, ids: Any, out: Any, features: FeatureState
 ) -> None:
-    """Do what `assemble` says. No bounds checking."""
+    """Assemble rows as `assemble` says. No bounds checking."""
     if features.more.shape[1] > 0:
         ask_blocks(start, n, edges, ends, ids, features.layout[BLOCKS], features)
     for k in range(n):

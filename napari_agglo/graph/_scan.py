@@ -196,7 +196,7 @@ def _add_sums(
     cues: Any, direction: Any, start: Any, stop: Any, low: Any, high: Any, sums: Any, rows: Any,
     column: Any,
 ) -> None:  # fmt: skip
-    """Do what `_add_cues` does for the pixels `start` to `stop` - 1 of encoded rows, by their sums.
+    """Add cues like `_add_cues`, for pixels `start` to `stop` - 1 of encoded rows, by their sums.
 
     `low` is the place of their row, `high` that of the row on the other side of the faces, or -1.
     """

@@ -303,7 +303,7 @@ class MeanPolicy:
         return graph.boundary_mean(self.cue_in(graph))
 
     def kernel(self, graph: RegionGraph) -> Scoring:
-        """Return the column of the cue's sum.
+        """Return the record for the compiled loop, with the column of the cue's sum.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class RandomPolicy:
         return np.array([uniform(seed, u, v) for u, v in graph.edges.tolist()], np.float64)
 
     def kernel(self, graph: RegionGraph) -> Scoring:
-        """Return the seed.
+        """Return the record for the compiled loop, with the seed.
 
         Parameters
         ----------
@@ -415,7 +415,7 @@ class RandomPolicy:
         return scoring(RANDOM, int(self.seed))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the seed.
+        """Return the name and the seed.
 
         Returns
         -------
@@ -536,7 +536,7 @@ class OrientedMeanPolicy:
         return self.mean_in(graph).score(graph)
 
     def kernel(self, graph: RegionGraph) -> Scoring:
-        """Return the column of the cue's sum.
+        """Return the record for the compiled loop, with the column of the cue's sum.
 
         Parameters
         ----------

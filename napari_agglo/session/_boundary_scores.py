@@ -176,7 +176,7 @@ def _smallest(names: NDArray[Any], n: int) -> NDArray[np.int64]:
 
 
 def _either(chosen: NDArray[np.bool_], pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which pairs have a chosen end; ten times as fast as ``any`` along the short axis."""
+    """Return whether each pair has a chosen end; ten times as fast as ``any`` along an axis."""
     return chosen[pairs[:, 0]] | chosen[pairs[:, 1]]
 
 

@@ -57,7 +57,7 @@ def lowest_neighbours(levels: Array, grid: Grid, tick: Tick) -> Array:
 
 
 def is_drained(codes: Array) -> Array:
-    """Return which voxels have a lower neighbour."""
+    """Return whether each voxel has a lower neighbour."""
     drained: Array = (codes & _WAITING) != 0
     return drained
 

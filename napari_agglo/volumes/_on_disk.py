@@ -48,7 +48,7 @@ class OnDisk:
         return np.asarray(self._read(ascending))[flips]
 
     def absent(self, index: Any, values: np.ndarray[Any, Any] | None = None) -> int:
-        """Return how many chunks of a part are not in the store, and read as its fill value.
+        """Return the number of chunks of a part that the store lacks, which read as its fill value.
 
         A store at a URL is asked only for chunks that have the fill value throughout in `values`,
         the part as it was read; without them, for all. 0 where a format has no chunks.
@@ -201,7 +201,7 @@ def absent_chunks(
     suspects: np.ndarray[Any, Any] | None,
     fill: Any,
 ) -> int:
-    """Return how many chunks that an index touches are not there, by `has` of their place.
+    """Return the number of absent chunks that an index touches, by `has` of their place.
 
     With `suspects`, the values of that part, a chunk with any other value than `fill` is there.
     """

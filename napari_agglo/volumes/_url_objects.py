@@ -95,7 +95,7 @@ def stored_object(url: str, argument: str = "source") -> Stored | None:
 
 
 def _checksums(details: dict[str, Any]) -> Iterator[str]:
-    """Yield what may be the MD5 of an object, as hexadecimal digits."""
+    """Yield probable MD5 checksums of an object, as hexadecimal digits."""
     yield str(details.get("etag", "")).removeprefix("W/").strip('"')
     settings = details.get("content-settings") or {}
     inner = settings.get("content_md5") if isinstance(settings, dict) else None

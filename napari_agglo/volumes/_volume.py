@@ -146,7 +146,7 @@ class _Mapped:
 
 
 def _without_voxels(data: Any) -> Any:
-    """Return what to pickle for an array: a memory map of a file is opened again."""
+    """Return the value to pickle for an array: a memory map of a file is opened again."""
     if type(data) is not np.memmap or not data.flags.c_contiguous or data.size == 0:
         return data
     file, memory = getattr(data, "filename", None), getattr(data, "_mmap", None)

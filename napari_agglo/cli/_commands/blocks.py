@@ -290,7 +290,7 @@ def _size(number: int) -> str:
 
 
 def run_run(arguments: argparse.Namespace, console: Console) -> None:
-    """Do what is left of a plan."""
+    """Do the rest of a plan."""
     from napari_agglo import blocks
 
     before = blocks.status(arguments.folder)
@@ -456,7 +456,7 @@ def run_session(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def run_status(arguments: argparse.Namespace, console: Console) -> None:
-    """Print how far a run is, from the files in its folder."""
+    """Print the status of a run, from the files in its folder."""
     from napari_agglo import blocks
 
     state = blocks.status(Path(arguments.folder), check=arguments.check)

@@ -153,7 +153,7 @@ class Constraints:
         self.pooled = entered.pooled
 
     def listed(self, members: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return where the entries of superpixels are in `pool`, the newest of each first."""
+        """Return the places of the entries of superpixels in `pool`, the newest of each first."""
         at = self.heads[members] if self.pooled else _NONE
         entries = []
         while len(at := at[at >= 0]):

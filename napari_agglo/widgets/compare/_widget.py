@@ -232,7 +232,7 @@ class CompareWidget(QWidget):
         self._say_plan()
 
     def _say_plan(self) -> None:
-        """Say what a click on Compare trains, and about how long that takes."""
+        """Show the policies that a click on Compare trains, and the time of that."""
         text = self.controller.plan(self.choices.chosen())
         self.plan.setText(text)
         self.plan.setVisible(bool(text))

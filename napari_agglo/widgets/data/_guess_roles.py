@@ -37,7 +37,7 @@ def has_role(layer: Any, role: str) -> bool:
 
 
 def boundary_rank(layer: Any) -> int:
-    """Return how likely a cue is to be the boundary cue: 0 if so by its name, more if less so.
+    """Return the rank of a cue as the boundary cue: 0 if it is by its name, more if less likely.
 
     Examples
     --------

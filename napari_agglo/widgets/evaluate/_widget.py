@@ -185,7 +185,7 @@ class EvaluateWidget(StepWidget):
         return super().hint_for(status)
 
     def showEvent(self, event: QShowEvent | None) -> None:
-        """Update what was not computed while the step was hidden."""
+        """Update the values that were not computed while the step was hidden."""
         super().showEvent(event)
         self._on_dataset()
         self._follow()

@@ -125,7 +125,7 @@ class Export(QWidget):
         show_info(f"Saved {file}.")
 
     def _count_newer(self) -> None:
-        """Say how many edits were made or undone since the file was written."""
+        """Show the number of edits that were made or undone since the file was written."""
         if self._file is None:
             return
         newer = len(self._edits() ^ self._saved_edits)

@@ -73,7 +73,7 @@ class KeyPointer(QObject):
         return QPoint() if self._cross is None else self._cross.geometry().center()
 
     def click(self, modifiers: Qt.KeyboardModifier = _NONE) -> None:
-        """Click where the pointer is; if it is hidden, show it instead, and focus the canvas."""
+        """Click at the pointer; if it is hidden, show it instead, and focus the canvas."""
         canvas, cross = self.canvas, self._cross
         if canvas is None or cross is None:
             return

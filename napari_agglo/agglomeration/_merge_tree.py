@@ -388,7 +388,7 @@ class MergeTree:
     @cached_property
     def children(self) -> NDArray[np.int64]:
         """The two nodes of each merge, the winner's first, shape (m, 2)."""
-        made = np.arange(self.n_merges) + self.n_superpixels + 1
+        nodes = np.arange(self.n_merges) + self.n_superpixels + 1
         pairs = np.stack([self.winners, self.losers], axis=1)
         if not self.n_merges:
             return pairs
@@ -397,19 +397,19 @@ class MergeTree:
         order = np.argsort(self.winners, kind="stable")
         region = self.winners[order]
         for column in (0, 1):
-            wanted = pairs[:, column] * (self.n_merges + 1) + np.arange(self.n_merges)
+            keys = pairs[:, column] * (self.n_merges + 1) + np.arange(self.n_merges)
             known = region * (self.n_merges + 1) + order
-            at = np.searchsorted(known, wanted) - 1
+            at = np.searchsorted(known, keys) - 1
             earlier = (at >= 0) & (region[at] == pairs[:, column])
-            pairs[:, column] = np.where(earlier, made[order[at]], pairs[:, column])
+            pairs[:, column] = np.where(earlier, nodes[order[at]], pairs[:, column])
         return pairs
 
     @cached_property
     def parents(self) -> NDArray[np.int64]:
         """The node that each node was merged into, shape (n + 1 + m,); -1 for a root and for 0."""
         out = np.full(self.n_superpixels + 1 + self.n_merges, -1, np.int64)
-        made = np.arange(self.n_merges) + self.n_superpixels + 1
-        out[self.children] = made[:, None]
+        nodes = np.arange(self.n_merges) + self.n_superpixels + 1
+        out[self.children] = nodes[:, None]
         return out
 
     def ancestors(self, node: int) -> NDArray[np.int64]:

@@ -189,9 +189,9 @@ class IncrementalVI:
         With `among`, only these superpixels are compared.
         """
         if among is not None:
-            wanted = np.asarray(lut)[among].astype(np.int64)
-            moved = np.flatnonzero(wanted != self._lut[among])
-            self._move(among[moved], wanted[moved])
+            segments = np.asarray(lut)[among].astype(np.int64)
+            moved = np.flatnonzero(segments != self._lut[among])
+            self._move(among[moved], segments[moved])
             return
         new = np.array(lut, np.int64)
         moved = np.flatnonzero(new != self._lut)
@@ -299,16 +299,16 @@ class ViewErrors:
         self.now(view)
         return self._live.overlaps(view.state.graph.ids)
 
-    def _follow(self, wanted: list[Division]) -> None:
+    def _follow(self, divisions: list[Division]) -> None:
         # Divisions are a stack: if the last one is the same, all are.
-        if len(self._divisions) == len(wanted) and self._divisions[-1:] == wanted[-1:]:
+        if len(self._divisions) == len(divisions) and self._divisions[-1:] == divisions[-1:]:
             return
-        same = n_common(self._divisions, wanted)
+        same = n_common(self._divisions, divisions)
         for division in reversed(self._divisions[same:]):
             self._make_whole(division)
-        for division in wanted[same:]:
+        for division in divisions[same:]:
             self._divide(division)
-        self._divisions = list(wanted)
+        self._divisions = list(divisions)
 
     def _divide(self, division: Division) -> None:
         inside = division.pieces > 0

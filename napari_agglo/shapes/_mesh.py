@@ -134,7 +134,7 @@ def mesh(
     data = unwrap(labels, "labels")
     distance = spacing_of(labels, "labels") if spacing is None else spacing
     _check_axes(data.shape, "labels")
-    wanted = _wanted(segment)
+    ids = _checked_ids(segment)
     if np.dtype(data.dtype).kind not in "iu":
         raise InvalidInput(
             f"`labels` must hold whole numbers, not {np.dtype(data.dtype)}",
@@ -143,13 +143,13 @@ def mesh(
         )
 
     def inside(part: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.asarray(part == wanted[0] if len(wanted) == 1 else np.isin(part, wanted))
+        return np.asarray(part == ids[0] if len(ids) == 1 else np.isin(part, ids))
 
     searched = _checked_box(box, data.shape)
     first_box = _searched(data, searched, inside, part_of(progress, 0.0, 0.3))
     if first_box is None:
         raise InvalidInput(
-            f"There is no label {', '.join(map(str, wanted))} in `labels`"
+            f"There is no label {', '.join(map(str, ids))} in `labels`"
             f"{'' if box is None else ' within `box`'}",
             argument="segment",
             remedy="pass a label of the image" if box is None else "pass another box",
@@ -226,7 +226,7 @@ def _check_axes(shape: Sequence[int], argument: str) -> None:
         )
 
 
-def _wanted(segment: Any) -> NDArray[Any]:
+def _checked_ids(segment: Any) -> NDArray[Any]:
     ids = list(segment) if isinstance(segment, Iterable) else [segment]
     if not ids or not all(is_whole(one) and one > 0 for one in ids):
         raise InvalidInput(

@@ -126,15 +126,15 @@ def make_grid(shape: Sequence[int], connected: Sequence[bool]) -> Grid:
 def number(state: Array, count: int, first: int, grid: Grid, tick: Tick) -> int:
     """Renumber the labels 1 to `count` to `first`, `first` + 1, ...; return their number."""
     table = np.zeros(count + 1, state.dtype)
-    given = 0
+    n_labels = 0
     for start, stop in grid.scans():
-        given = int(_number(state, start, stop, table, given, first))
+        n_labels = int(_number(state, start, stop, table, n_labels, first))
         tick("numbering", stop - grid.front, grid.size - grid.front)
-    return given
+    return n_labels
 
 
 @kernel
-def _number(state: Any, start: int, stop: int, table: Any, given: int, first: int) -> int:
+def _number(state: Any, start: int, stop: int, table: Any, n_labels: int, first: int) -> int:
     """Renumber ``state[start:stop]``; return the number of new labels so far. No bounds checks.
 
     No label may be negative.
@@ -143,10 +143,10 @@ def _number(state: Any, start: int, stop: int, table: Any, given: int, first: in
         label = state[voxel]
         if label > 0:
             if table[label] == 0:
-                table[label] = first + given
-                given += 1
+                table[label] = first + n_labels
+                n_labels += 1
             state[voxel] = table[label]
-    return given
+    return n_labels
 
 
 # Labels of the face-connected pieces of equal value: seeds of the user, islands without a seed.

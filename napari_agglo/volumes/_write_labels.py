@@ -303,8 +303,8 @@ def _write_zarr(
         version=options.version or DEFAULT_VERSION, method=options.downsample,
         levels=options.levels, origin=origin,
     )  # fmt: skip
-    made = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
-    write_levels(made, image, array, options.progress)
+    arrays = create_levels(folder, image, array.dtype, chunks=options.chunks, shards=options.shards)
+    write_levels(arrays, image, array, options.progress)
 
 
 def _write_precomputed(
@@ -346,11 +346,11 @@ def _write_into_group(root: Path, key: str, array: Any, voxel: VoxelSize, option
     v3 = image.zarr_format == 3
     target = make_labels_folder(root) / name
     with replacing(target, may_replace=is_own_labels) as temporary:
-        made = create_levels(
+        arrays = create_levels(
             temporary, image, array.dtype, chunks=options.chunks, shards=options.shards,
             source=SOURCE,
         )  # fmt: skip
-        write_levels(made, image, array, options.progress)
+        write_levels(arrays, image, array, options.progress)
     try:
         list_label(root, name, v3)
     except OSError as error:

@@ -245,18 +245,18 @@ class Dataset:
 
         Those that were computed from it have the same.
         """
-        given = self.origin or self
-        arrays = (given.image, given.superpixels, given.gold, given.start, *given.golds)
+        origin = self.origin or self
+        arrays = (origin.image, origin.superpixels, origin.gold, origin.start, *origin.golds)
         return (
-            given.name, given.placement, tuple(id(one) for one in arrays),
-            tuple((name, identity_of(cue)) for name, cue in given.cues.items()),
-            tuple(given.ranges.items()), tuple(given.options.items()),
+            origin.name, origin.placement, tuple(id(one) for one in arrays),
+            tuple((name, identity_of(cue)) for name, cue in origin.cues.items()),
+            tuple(origin.ranges.items()), tuple(origin.options.items()),
         )  # fmt: skip
 
     def _arrays(self) -> list[Any]:
         """Return the user's arrays: not the cues that were read, but their origin."""
-        given = self.origin or self
-        arrays = (given.image, given.gold, given.superpixels, *given.cues.values())
+        origin = self.origin or self
+        arrays = (origin.image, origin.gold, origin.superpixels, *origin.cues.values())
         return [one for one in arrays if one is not None]
 
     @property

@@ -150,7 +150,7 @@ class Guide(QWidget):
         bar.actionTriggered.connect(self._on_scrolled)
         link(self._on_status, self.project.status_changed)
         link(self._on_job, self.project.jobs.changed)
-        link(self.open, self.project.wanted)
+        link(self.open, self.project.step_requested)
         self.open((DataWidget if self.project.built is None else HierarchyWidget).key)
         self._on_hierarchy()
         self._on_status()

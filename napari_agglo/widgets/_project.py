@@ -87,7 +87,7 @@ class Project:
     edited = Signal(object)  # the visible segments have changed: a Change, or None
     selection_changed = Signal()
     status_changed = Signal()
-    wanted = Signal(str)  # a step to open
+    step_requested = Signal(str)  # a step to open
     closing = Signal()
 
     def __init__(self, viewer: object = None) -> None:

@@ -399,12 +399,12 @@ class Scene:
         # A session has a view of its own.
         if regions is None or self.project.session is not None:
             return
-        given, key = regions.dataset.origin or regions.dataset, regions.dataset.key
+        dataset, key = regions.dataset.origin or regions.dataset, regions.dataset.key
         if key != self._tidied:
             self._tidied = key
-            cues = [c.array if isinstance(c, AffinityArray) else c for c in given.cues.values()]
-            inputs = [one for one in (given.gold, *given.golds, *cues) if one is not None]
-            names = {identity_of(one) for one in inputs} - {identity_of(given.image)}
+            cues = [c.array if isinstance(c, AffinityArray) else c for c in dataset.cues.values()]
+            inputs = [one for one in (dataset.gold, *dataset.golds, *cues) if one is not None]
+            names = {identity_of(one) for one in inputs} - {identity_of(dataset.image)}
             for layer in self.viewer.layers:
                 if not self.owns(layer) and identity_of(_pixels(layer)) in names:
                     layer.visible = False
@@ -414,11 +414,11 @@ class Scene:
         regions = self.project.shown_regions
         if regions is None:
             return None
-        given = regions.dataset.origin or regions.dataset
-        for wanted in (given.image, *given.cues.values(), given.gold):
+        dataset = regions.dataset.origin or regions.dataset
+        for array in (dataset.image, *dataset.cues.values(), dataset.gold):
             for layer in self.viewer.layers:
                 path = layer.source.path
-                if path and wanted is not None and _pixels(layer) is wanted:
+                if path and array is not None and _pixels(layer) is array:
                     return Path(path).parent
         return None
 

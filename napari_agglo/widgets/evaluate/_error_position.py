@@ -78,8 +78,8 @@ def _voxel(parts: pd.DataFrame) -> tuple[int, ...]:
 
 def _dense(graph: RegionGraph, ids: list[int]) -> list[int]:
     """Return the dense names of segments by the user's ids, in the same order."""
-    wanted = np.array(ids, np.uint64)
+    users = np.array(ids, np.uint64)
     order = np.argsort(graph.ids, kind="stable")
-    at = np.minimum(np.searchsorted(graph.ids, wanted, sorter=order), len(order) - 1)
+    at = np.minimum(np.searchsorted(graph.ids, users, sorter=order), len(order) - 1)
     names = order[at]
-    return [int(name) for name in names[graph.ids[names] == wanted]]
+    return [int(name) for name in names[graph.ids[names] == users]]

@@ -53,9 +53,9 @@ class Inputs:
             return {}
         dataset = built.regions.dataset.origin or built.regions.dataset
         sources: dict[str, Source] = {}
-        wanted = {"image": dataset.image, "gold": built.gold}
-        wanted |= {f"{_CUE}{name}": cue for name, cue in dataset.cues.items()}
-        for key, data in wanted.items():
+        inputs = {"image": dataset.image, "gold": built.gold}
+        inputs |= {f"{_CUE}{name}": cue for name, cue in dataset.cues.items()}
+        for key, data in inputs.items():
             layer, channel = _layer_with(viewer, key, data)
             if layer is not None:
                 self.layers[key] = layer

@@ -112,7 +112,7 @@ class Shapes:
 
     # The surfaces of the selection.
 
-    def _wanted(self, graph: RegionGraph) -> dict[int, tuple[bytes, NDArray[np.int64]]]:
+    def _selected(self, graph: RegionGraph) -> dict[int, tuple[bytes, NDArray[np.int64]]]:
         """Return the key and the dense superpixels of each selected segment, by dense name."""
         table, segments = self.project.table(), {}
         for name in dict.fromkeys((self.project.active, *self.project.selected)):
@@ -129,9 +129,9 @@ class Shapes:
             if self.layer is not None:
                 self.layer.visible = False
             return
-        wanted = self._wanted(graph)
-        new = {key: members for key, members in wanted.values() if key not in self._known}
-        self._draw(graph, {name: self._known[key] for name, (key, _) in wanted.items()
+        selected = self._selected(graph)
+        new = {key: members for key, members in selected.values() if key not in self._known}
+        self._draw(graph, {name: self._known[key] for name, (key, _) in selected.items()
                            if key in self._known})  # fmt: skip
         if not new:
             return
@@ -156,7 +156,7 @@ class Shapes:
             if self.project.jobs.closed:
                 return
             self._known |= made  # those of a cancelled job, too
-            while len(self._known) > max(_KEPT, len(wanted)):
+            while len(self._known) > max(_KEPT, len(selected)):
                 self._known.popitem(last=False)
             if job.cancelled and not self._replaced:
                 self.show(False)

@@ -390,7 +390,7 @@ class TrainWidget(StepWidget):
 
     def _apply(self) -> None:
         build_hierarchy(self.project)
-        self.project.wanted.emit(HIERARCHY)
+        self.project.step_requested.emit(HIERARCHY)
 
     @staticmethod
     def idle_status(project: Project) -> Status:

@@ -339,7 +339,7 @@ def _add_row(rows: Any, more: Any, at: Any, sums: Any, into: Any) -> None:
 @kernel
 def add_up(
     batch: Any, with_regions: Any, ndim: Any, ends: Any, work: Any, edges: Any, chain: Any,
-    ground: Any, regions: Any, boundaries: Any, hull_starts: Any, hulls: Any, ids: Any,
+    superpixels: Any, regions: Any, boundaries: Any, hull_starts: Any, hulls: Any, ids: Any,
     changed: Any,
 ) -> Any:  # fmt: skip
     """Bring the rows of the edges in `batch`, and of their regions, up to date.
@@ -352,7 +352,7 @@ def add_up(
     No bounds checking.
     """
     _, slots, slot_of, leaves = work
-    start, stop, adjacent, rows, more_rows, faces, more_faces, row_of = ground
+    start, stop, adjacent, rows, more_rows, faces, more_faces, row_of = superpixels
     contact = 1 + 2 * ndim
     n_slots = 0
     n_edges = 0

@@ -67,6 +67,8 @@ autosummary_imported_members = True
 autodoc_typehints = "none"  # the numpydoc sections have them
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of a class lists them
+default_role = "literal"  # names between single back quotes are code, as on the other pages
+toc_object_entries_show_parents = "hide"  # beside the page of a class its name is no news
 # The types of parameters are links to other projects, and to the page of names.
 numpydoc_xref_param_type = True
 numpydoc_xref_aliases = {

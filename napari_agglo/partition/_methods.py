@@ -100,7 +100,7 @@ def build_tree(
         raise InvalidInput(
             f"The method {method!r} must return a MergeTree, got {type(tree).__name__}",
             argument="method",
-            remedy="let it return a MergeTree: see the page on other ways to choose segments",
+            remedy="let it return a MergeTree: see the page on adaptive cuts and multicuts",
         )
     return tree
 

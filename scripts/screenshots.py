@@ -20,7 +20,7 @@ from PIL import Image
 from qtpy.QtWidgets import QApplication, QTabWidget
 
 import napari_agglo as agglo
-from napari_agglo.widgets._napari import role_of
+from napari_agglo.widgets._napari import camera, role_of
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
@@ -95,9 +95,60 @@ def affinities(folder: Path, size: tuple[int, int]) -> None:
     viewer.close()
 
 
+def session_on(viewer: Any, place: str, kind: str, *part: slice) -> tuple[Any, Any]:
+    """Open a session on a part of a sample, with a learned policy; return project and step."""
+    sample, project = agglo.sample(kind), per_viewer(viewer, Project)
+    for name, data in (("image", sample.image), ("boundary", sample.cues["boundary"])):
+        viewer.add_image(data[part], name=name, scale=sample.spacing, visible=name == "image")
+    dock = open_dock(viewer)
+    dock.guide.open("hierarchy")
+    dock.guide.steps["hierarchy"].build()
+    wait(project)
+    gold = sample.gold[part]
+    policy = agglo.train(project.graph, gold, strategy="flat")
+    dock.guide.open("proofread")
+    path = Path(place) / "neurons.agglo"
+    session = agglo.Session.create(path, project.graph, policy, gold=gold)
+    session.threshold = 0.5
+    project.set_session(session, project.built)
+    wait(project)
+    return project, dock.guide.steps["proofread"]
+
+
+def shapes(folder: Path, size: tuple[int, int]) -> None:
+    """Save a picture of the surfaces of segments in 3-D."""
+    viewer = open_window(size)
+    with tempfile.TemporaryDirectory() as place:
+        part = (slice(0, 64), slice(0, 112), slice(0, 112))
+        project, step = session_on(viewer, place, "neuropil3d", *part)
+        sizes = np.bincount(project.session.labels().ravel())
+        project.select(*project.names_of([int(one) for one in np.argsort(-sizes)[2:9]]))
+        step.shapes.box.click()
+        wait(project, 1)
+        viewer.reset_view()
+        camera(viewer).angles = (10, 30, 140)
+        camera(viewer).zoom *= 0.75
+        wait(project, 3)  # the text on the canvas comes letter by letter
+        take(viewer, folder, "shapes")
+        project.close_session()
+    viewer.close()
+
+
+def suggestion(folder: Path, size: tuple[int, int]) -> None:
+    """Save a picture of the first suggestion of a session."""
+    viewer = open_window(size)
+    with tempfile.TemporaryDirectory() as place:
+        project, step = session_on(viewer, place, "neuropil2d")
+        step.tabs.setCurrentIndex(1)
+        step.queue.go.click()
+        wait(project, 3)
+        take(viewer, folder, "suggestion")
+        project.close_session()
+    viewer.close()
+
+
 def main(folder: Path, size: tuple[int, int], sample: str) -> None:
     """Run all steps, and save a picture of each in both themes."""
-    folder.mkdir(parents=True, exist_ok=True)
     viewer = open_window(size)
     project, scene = per_viewer(viewer, Project), per_viewer(viewer, Scene)
     viewer.open_sample("napari-agglo", sample)
@@ -159,7 +210,6 @@ def main(folder: Path, size: tuple[int, int], sample: str) -> None:
         shoot("compare")
         compare.controller.leave()
     viewer.close()
-    affinities(folder, size)
 
 
 def size_of(text: str) -> tuple[int, int]:
@@ -174,6 +224,13 @@ if __name__ == "__main__":
     parser.add_argument("--size", type=size_of, default="1280x800", help="of the window")
     parser.add_argument("--scale", default="1", help="of the screen: 2 is 200 %%")
     parser.add_argument("--sample", default="neuropil2d")
+    parts = ("steps", "affinities", "shapes", "suggestion")
+    parser.add_argument("--only", choices=parts, nargs="+", default=parts)
     given = parser.parse_args()
     os.environ["QT_SCALE_FACTOR"] = given.scale  # Qt reads it when the application is made
-    main(given.folder, given.size, given.sample)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    if "steps" in given.only:
+        main(given.folder, given.size, given.sample)
+    for draw in (affinities, shapes, suggestion):
+        if draw.__name__ in given.only:
+            draw(given.folder, given.size)

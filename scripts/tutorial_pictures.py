@@ -52,6 +52,31 @@ def coloured(image: Any, labels: Any, strength: float = 0.55) -> Any:
     return tinted(picture, (0.0, 0.0, 0.0), 0.8 * border)
 
 
+def neuropil(v: dict[str, Any]) -> Panels:
+    """Return the panels of the tutorial on tissue: a plane of the half that is judged."""
+    image, superpixels = v["sample"].image[v["right"]][24], v["test"].superpixels.image[24]
+    gold = v["agglo"].matched(v["labels"], v["gold"])  # the same colours for the same objects
+    both = np.concatenate([v["labels"][24], gold[24]], axis=1)
+    learned, gold = np.split(coloured(np.tile(image, 2), both), 2, axis=1)
+    return {
+        "a plane and its superpixels": coloured(image, superpixels, 0.25),
+        "learned segments": learned,
+        "gold": gold,
+    }
+
+
+def cells(v: dict[str, Any]) -> Panels:
+    """Return the panels of the tutorial on cells: both maps, and segments by the second."""
+    curve = v["curve"]  # by the map of the strokes
+    labels = v["agglo"].agglomerate(v["graph"]).segment(curve.threshold[curve.vi.idxmin()])
+    return {
+        "the stain": grey(v["image"]),
+        "ridges": grey(v["boundary"]),
+        "membrane, learned from strokes": grey(v["painted"]),
+        "segments at the best threshold": coloured(v["image"], labels),
+    }
+
+
 def photograph(v: dict[str, Any]) -> Panels:
     """Return the panels of the tutorial on a photograph."""
     from napari_agglo import Session
@@ -140,6 +165,8 @@ def draw_curves(path: Path, v: dict[str, Any]) -> None:
 
 
 PAGES: dict[str, Callable[[dict[str, Any]], Panels] | None] = {
+    "neuropil": neuropil,
+    "cells": cells,
     "photograph": photograph,
     "thick_planes": thick_planes,
     "network": network,

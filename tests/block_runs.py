@@ -66,7 +66,7 @@ def write_inputs(where):
 def plan_all(where, folder, **options):
     """Plan all stages in 20 blocks: predictions, a reduction, three levels, two formats, errors.
 
-    The test lowers the size of the least level, `napari_agglo.volumes._ome_zarr._SMALL`.
+    The test lowers the size of the least level, `napari_agglo.volumes._ome_zarr_metadata._SMALL`.
     """
     plan = blocks.plan(
         folder, image=str(where / "image.zarr"), classifier=str(where / "classifier.npz"),

@@ -28,6 +28,7 @@ from napari_agglo.errors import (
     check_whole,
     is_number,
 )
+from napari_agglo.graph import DEFAULT_BINS
 from napari_agglo.superpixels._oversegment import least_size, sigmas_in_voxels
 from napari_agglo.volumes import (
     DEFAULT_VERSION,
@@ -71,7 +72,7 @@ def make_plan(
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
     nan: Literal["refuse", "boundary"] = "refuse",
     dams: bool = False,
-    bins: int = 25,
+    bins: int = DEFAULT_BINS,
     statistics: Literal["all", "mean"] | None = None,
     boundary: str | None = None,
     sigma: float | None = None,

@@ -106,7 +106,7 @@ class FileSource:
         bins: int | None = None,
     ) -> RegionGraph:
         """Return the graph with histograms of so many bins, or means only; built once for each."""
-        from napari_agglo.graph import region_graph
+        from napari_agglo.graph import DEFAULT_BINS, region_graph
         from napari_agglo.volumes import word_cue
 
         cues = self._cues if cues is None else cues
@@ -137,7 +137,7 @@ class FileSource:
             unit=self._arguments.unit,
             ranges=ranges or None,
             statistics="mean" if bins is None else "all",
-            bins=bins or 25,
+            bins=bins or DEFAULT_BINS,
             dams=self._arguments.dams,
             nan=self._arguments.nan,
             progress=progress,

@@ -39,11 +39,12 @@ from napari_agglo.graph._pair_buffer import (
     part_of,
     sample_of_pairs,
 )
-from napari_agglo.graph._region_graph import Layout, RegionGraph
+from napari_agglo.graph._region_graph import DEFAULT_BINS, Layout, RegionGraph
 from napari_agglo.graph._superpixel_pieces import Pieces, superpixel_pieces
 from napari_agglo.graph._weighted_edges import as_graph
 
 __all__ = [
+    "DEFAULT_BINS",
     "NO_HULLS",
     "Division",
     "FarPairs",

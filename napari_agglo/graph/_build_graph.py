@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import DataWarning, InvalidInput, SetOption, check_choice, check_whole
-from napari_agglo.graph._region_graph import Layout, RegionGraph
+from napari_agglo.graph._region_graph import DEFAULT_BINS, Layout, RegionGraph
 from napari_agglo.graph._scan import (
     CueColumns,
     EncodedRows,
@@ -63,7 +63,7 @@ def region_graph(
     unit: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
     statistics: Literal["all", "mean"] = "all",
-    bins: int = 25,
+    bins: int = DEFAULT_BINS,
     dams: bool = False,
     nan: Literal["refuse", "boundary"] = "refuse",
     keep_cues: bool = True,

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from napari_agglo.graph._hulls import Hulls
 
+# Bins of the histogram of a cue: those of the paper.
+DEFAULT_BINS = 25
+
 
 @dataclass(frozen=True)
 class Layout:

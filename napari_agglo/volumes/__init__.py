@@ -33,7 +33,7 @@ from napari_agglo.volumes._labels_on_disk import (
 )
 from napari_agglo.volumes._mapping import SegmentMapping, read_mapping
 from napari_agglo.volumes._named_axes import check_same_axes, spacing_of, voxel_size_of
-from napari_agglo.volumes._ome_zarr import (
+from napari_agglo.volumes._ome_zarr_metadata import (
     DEFAULT_VERSION,
     OmeAxis,
     OmeImage,

@@ -21,7 +21,7 @@ from napari_agglo._numba import inlined, kernel
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole
 from napari_agglo.volumes._checks import check_labels
-from napari_agglo.volumes._ome_zarr import DEFAULT_VERSION, METHODS, OmeImage
+from napari_agglo.volumes._ome_zarr_metadata import DEFAULT_VERSION, METHODS, OmeImage
 
 Box = tuple[slice, ...]
 

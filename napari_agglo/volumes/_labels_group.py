@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import InvalidInput, SetOption
-from napari_agglo.volumes._ome_zarr import (
+from napari_agglo.volumes._ome_zarr_metadata import (
     VERSIONS,
     OmeAxis,
     OmeImage,

@@ -24,7 +24,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.errors import InvalidInput
 from napari_agglo.volumes._label_pyramid import coarse_part, downsample_labels
 from napari_agglo.volumes._labels_on_disk import is_on_disk
-from napari_agglo.volumes._ome_zarr import OmeImage, plan_image
+from napari_agglo.volumes._ome_zarr_metadata import OmeImage, plan_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, chunks_of, pick, reading
 from napari_agglo.volumes._open import LEVEL_0, arrange, origin_of, split_picks
 from napari_agglo.volumes._store_location import Place

@@ -28,7 +28,7 @@ from napari_agglo.volumes._labels_group import (
 )
 from napari_agglo.volumes._labels_on_disk import is_on_disk
 from napari_agglo.volumes._named_axes import voxel_size_of
-from napari_agglo.volumes._ome_zarr import DEFAULT_VERSION, METHODS, plan_image
+from napari_agglo.volumes._ome_zarr_metadata import DEFAULT_VERSION, METHODS, plan_image
 from napari_agglo.volumes._precomputed import SUFFIX, is_own_segmentation, write_precomputed
 from napari_agglo.volumes._replace_file import refuse_occupied, replacing
 from napari_agglo.volumes._store_location import is_url

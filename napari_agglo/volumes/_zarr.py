@@ -18,7 +18,7 @@ import numpy as np
 import zarr
 
 from napari_agglo.errors import InvalidInput
-from napari_agglo.volumes._ome_zarr import OmeImage, has_image, ome_attributes, read_image
+from napari_agglo.volumes._ome_zarr_metadata import OmeImage, has_image, ome_attributes, read_image
 from napari_agglo.volumes._on_disk import Index, OnDisk, absent_chunks, chunks_of, reading
 from napari_agglo.volumes._open import (
     LEVEL_0,

@@ -20,7 +20,7 @@ def undisturbed(tmp_path_factory):
     where = tmp_path_factory.mktemp("undisturbed")
     write_inputs(where)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 500)
+        patch.setattr("napari_agglo.volumes._ome_zarr_metadata._SMALL", 500)
         plan_all(where, where / "result")
     run = blocks.run(where / "result")
     assert run.is_complete

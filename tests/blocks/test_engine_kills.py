@@ -59,7 +59,7 @@ def test_a_run_killed_in_every_stage_gives_the_same_bytes(undisturbed, tmp_path,
     """The n-th file is a chunk or array of several, a table, or the marker that it is written."""
     folder = tmp_path / "r"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 500)
+        patch.setattr("napari_agglo.volumes._ome_zarr_metadata._SMALL", 500)
         plan_all(undisturbed.where, folder)
     left = kill_once_in_every_stage(monkeypatch, n)
     kills = 0

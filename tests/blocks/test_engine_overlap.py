@@ -18,7 +18,7 @@ BESIDE, ALONE = ("superpixels", "overview"), ("graph", "tree", "table")
 def folder(undisturbed, tmp_path):
     """Give a folder with a plan of all stages for two threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 500)
+        patch.setattr("napari_agglo.volumes._ome_zarr_metadata._SMALL", 500)
         plan_all(undisturbed.where, tmp_path / "r", workers=2)
     return tmp_path / "r"
 

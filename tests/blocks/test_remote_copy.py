@@ -33,7 +33,7 @@ def finished(tmp_path_factory):
     boundary = agglo.sample("neuropil2d").cues["boundary"][:80, :100]
     zarr.create_array(str(where / "b.zarr"), data=boundary, chunks=(40, 50))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 500)
+        patch.setattr("napari_agglo.volumes._ome_zarr_metadata._SMALL", 500)
         plan_in(where / "result", where)
     assert blocks.run(where / "result").is_complete
     return where
@@ -51,7 +51,7 @@ def plan_in(folder, where, **options):
 @pytest.fixture
 def run(finished, tmp_path, monkeypatch):
     """Give a copy of the complete run, a URL, and a function that plans a copy to the URL."""
-    monkeypatch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 500)
+    monkeypatch.setattr("napari_agglo.volumes._ome_zarr_metadata._SMALL", 500)
     folder = shutil.copytree(finished / "result", tmp_path / "result")
     url = f"memory://{tmp_path.name}/cells"
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from napari_agglo.graph import RegionGraph
 
 SUMMARY = "make a session of superpixels, or of the segments of another tool"
-_BINS = 25
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,6 +119,7 @@ def _start(
     arguments: argparse.Namespace, console: Console, files: dict[str, str], progress: Any
 ) -> _Start:
     """Read the files, and build the graph."""
+    from napari_agglo.graph import DEFAULT_BINS
     from napari_agglo.policy import as_policy
 
     cues = cue_names(files) if files else [BOUNDARY]
@@ -143,7 +143,7 @@ def _start(
         return _Start(policy, graph, segmentation, source)
     evidence = FileSource(arguments, console, files, {})
     evidence.volumes = {**evidence.volumes, "superpixels": superpixels}
-    graph = evidence.graph(progress, cues, bins or _BINS)
+    graph = evidence.graph(progress, cues, bins or DEFAULT_BINS)
     if arguments.adapt:  # else the session warns of other data
         graph = evidence.adapted(graph, as_policy(policy), progress)
     return _Start(policy, graph, segmentation, source)

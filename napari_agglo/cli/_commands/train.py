@@ -37,7 +37,6 @@ EXAMPLE = (
     "--gold gold.tif -o policy.npz"
 )
 _GRAPHS = 0.2  # part of the progress bar that the graphs take, the training having the rest
-_BINS = 25
 
 
 @dataclass
@@ -114,6 +113,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     """Train and write the policy."""
     from napari_agglo._progress import part_of
     from napari_agglo.evaluate import train_and_hold_out
+    from napari_agglo.graph import DEFAULT_BINS
 
     output = arguments.output
     volumes = _volume_files(arguments, console)
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             part = one_work(part_of(progress, begin, end), GRAPH)
             source = FileSource(arguments, console, files, {})
             golds = source.golds()
-            pairs.append((source.graph(part, cue_names(volumes[0]), _BINS), golds))
+            pairs.append((source.graph(part, cue_names(volumes[0]), DEFAULT_BINS), golds))
         policy = train_and_hold_out(
             pairs,
             folds=arguments.folds,

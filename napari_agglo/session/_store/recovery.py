@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo.errors import AggloError, InvalidInput
-from napari_agglo.graph import region_graph
+from napari_agglo.graph import DEFAULT_BINS, region_graph
 from napari_agglo.session._store import stored_policy
 from napari_agglo.session._store.arrays import (
     ARRAYS,
@@ -155,7 +155,7 @@ class _Recovery:
                 spacing=graph.spacing,
                 ranges=(0, 255),
                 statistics="all" if graph.powers == 4 else "mean",
-                bins=graph.bins or 25,
+                bins=graph.bins or DEFAULT_BINS,
                 dams=graph.dams,
                 keep_cues=False,
             )

@@ -6,7 +6,12 @@ from napari_agglo.session._suggestions.decisions import (
     answered_merges,
 )
 from napari_agglo.session._suggestions.rank import Kind, Suggestion, suggest
-from napari_agglo.session._suggestions.value import Effort, as_probabilities, effort, expected_gain
+from napari_agglo.session._suggestions.review_value import (
+    Effort,
+    as_probabilities,
+    effort,
+    expected_gain,
+)
 
 __all__ = [
     "Decisions",

@@ -14,7 +14,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.session._actions import Cut, Ids
 from napari_agglo.session._hierarchy.superpixels import Superpixels
 from napari_agglo.session._segment_statistics import segments_of
-from napari_agglo.session._suggestions.value import as_probabilities
+from napari_agglo.session._suggestions.review_value import as_probabilities
 from napari_agglo.session._threshold_view import View
 
 

@@ -17,7 +17,7 @@ from napari_agglo.session._suggestions.decisions import (
     follow_merges,
     merge_sides,
 )
-from napari_agglo.session._suggestions.value import confusion, expected_gain
+from napari_agglo.session._suggestions.review_value import confusion, expected_gain
 
 Kind = Literal["false_split", "false_merge"]
 

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QFrame
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
 from napari_agglo.widgets._qt import button, column, guarded, label
-from napari_agglo.widgets.data._check import Fix, fixes, message
+from napari_agglo.widgets.data._remedy_buttons import Fix, fixes, message
 from napari_agglo.widgets.data._selection import Selection
 
 

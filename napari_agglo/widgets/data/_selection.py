@@ -20,7 +20,7 @@ from napari_agglo.widgets._napari import is_of_sample
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets._scene import Scene
-from napari_agglo.widgets.data._check import dataset_of, message
+from napari_agglo.widgets.data._check import dataset_of
 from napari_agglo.widgets.data._cue_table import CueRow
 from napari_agglo.widgets.data._guess_roles import (
     BOUNDARY,
@@ -46,6 +46,7 @@ from napari_agglo.widgets.data._layers import (
     placement_of,
     shape_of,
 )
+from napari_agglo.widgets.data._remedy_buttons import message
 
 ROLES = ("image", "gold", "superpixels", "start")
 _THICK = 2.5  # times the size of a pixel: thicker planes are oversegmented one by one

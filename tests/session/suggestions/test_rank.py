@@ -27,7 +27,7 @@ from napari_agglo.session._suggestions import (
     suggest,
 )
 from napari_agglo.session._suggestions.decisions import decisions as decisions_of
-from napari_agglo.session._suggestions.value import confusion
+from napari_agglo.session._suggestions.review_value import confusion
 from napari_agglo.volumes import contingency
 
 

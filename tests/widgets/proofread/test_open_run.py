@@ -30,7 +30,9 @@ def run(tmp_path, block, monkeypatch):
     chunks = tuple(n // 2 for n in shape)
     for name, array in {"boundary": block.cues["boundary"], "gold": block.gold}.items():
         zarr.create_array(str(tmp_path / f"{name}.zarr"), data=array, chunks=chunks)
-    monkeypatch.setattr("napari_agglo.volumes._ome_zarr._SMALL", 4096)  # so that there are levels
+    monkeypatch.setattr(
+        "napari_agglo.volumes._ome_zarr_metadata._SMALL", 4096
+    )  # so that there are levels
     folder = tmp_path / "cells.blocks"
     blocks.plan(
         folder, str(tmp_path / "boundary.zarr"), gold=str(tmp_path / "gold.zarr"), block=chunks,

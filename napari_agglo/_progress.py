@@ -175,6 +175,7 @@ def part_of(
     """
     if progress is None:
         return None
+    check_progress(progress)
     latest = 0
 
     def forward(inner: Progress) -> None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, check_progress
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.blocks._chunk_census import (
     FEW,
@@ -299,6 +299,7 @@ class Result:
         Session
             At the threshold of the plan.
         """
+        check_progress(progress)
         graph = self.graph
         tree = replace(self.tree, superpixels=graph.superpixels)
         names = (*self.plan.cues, *self.plan.predicted)

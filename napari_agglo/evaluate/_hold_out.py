@@ -397,6 +397,7 @@ def train_and_hold_out(
     ['flat', 'mean']
     """
     check_whole("folds", folds, 0, 100)
+    check_progress(progress)
     strategy = options.get("strategy", "agglo")
     # a policy to compare has the options of the training, but for its strategy
     plans = training_plans(

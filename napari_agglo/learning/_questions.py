@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback, part_of
+from napari_agglo._progress import ProgressCallback, check_progress, part_of
 from napari_agglo.agglomeration import merge_tree
 from napari_agglo.errors import InvalidInput, check_choice, check_whole
 from napari_agglo.features import feature_map
@@ -303,6 +303,7 @@ class Questions:
         LearnedPolicy
             The policy.
         """
+        check_progress(progress)
         answers = list(self._answers)
         known = _Known.of(answers, self.graph.n_regions)
         try:

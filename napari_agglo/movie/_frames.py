@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._progress import ProgressCallback, check_progress, report
 from napari_agglo.agglomeration import BEFORE, MergeTree, is_before, threshold_text
 from napari_agglo.errors import InvalidInput, SetOption, check_choice, check_whole, is_number
 from napari_agglo.evaluate import merge_curve
@@ -273,6 +273,7 @@ def movie(
     (4, (130, 80, 3))
     """
     check_whole("size", size, 16, 4096)
+    check_progress(progress)
     trees, stills = split_panels(panels)
     first = next(iter(trees.values()))
     view = scene(first, image, plane, spacing, int(size))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._progress import ProgressCallback, check_progress, report
 from napari_agglo.agglomeration import is_before
 from napari_agglo.errors import Install, InvalidInput, SetOption
 from napari_agglo.graph import Division, divide, pieces_to_runs, runs_to_pieces
@@ -268,6 +268,7 @@ def apply_table(
     other_superpixels: bool = False,
 ) -> AppliedTable:
     """Make the edits of a table again; see `Session.apply`."""
+    check_progress(progress)
     frame = read_table(table)
     if not other_superpixels:
         _check_superpixels(session, frame)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, check_progress
 from napari_agglo.agglomeration import Merges, MergeTree, merge_tree
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import division_window
@@ -270,6 +270,15 @@ class Transactions:
             raise
         return cls(store, state, history, _last_threshold(store), snapshot)
 
+    def look(self, progress: ProgressCallback | None, threshold: float | None) -> None:
+        """Bring the segments at a threshold up to date; None is that of the view."""
+        check_progress(progress)
+        with self.lock:
+            if threshold is None:
+                self.view.names(progress)
+            else:
+                self.state.tree.look(threshold, progress)
+
     def do(
         self,
         planner: Callable[..., Plan],
@@ -278,6 +287,7 @@ class Transactions:
         **options: Any,
     ) -> Change:
         """Plan an action on the view, and commit it."""
+        check_progress(progress)
         with self.lock:
             self.store.journal.require_writable()
             return self._commit(planner(self.view, *arguments, **options), progress)
@@ -305,6 +315,7 @@ class Transactions:
 
     def redo(self, progress: ProgressCallback | None) -> Change:
         """Do again the action that was undone last."""
+        check_progress(progress)
         with self.lock:
             self.store.journal.require_writable()
             if not self.history.undone:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from napari_agglo._numba import inlined, kernel
 from napari_agglo._numba.hash_tables import key_place, pair_hash
 from napari_agglo._numba.sums import rounding_error
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, check_progress
 from napari_agglo.graph import Division
 from napari_agglo.session._actions import Refused
 from napari_agglo.session._state import n_common
@@ -466,6 +466,7 @@ class SessionErrors:
         Refused
             If the session has no gold standard.
         """
+        check_progress(progress)
         view, table = self._transactions.view, None
         if self._live is None:
             self._require_gold()

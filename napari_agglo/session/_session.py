@@ -383,11 +383,7 @@ class Session:
         threshold : float, optional
             The highest scale that is needed: by default that of the session, infinity for `tree`.
         """
-        with self._lock:
-            if threshold is None:
-                self._view.names(progress)
-            else:
-                self._state.tree.look(threshold, progress)
+        self._transactions.look(progress, threshold)
 
     def labels(self, index: Any = ...) -> NDArray[Any]:
         """Return the segments at the threshold as a label image.

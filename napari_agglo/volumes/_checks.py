@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from napari_agglo._data_warnings import warn_caller
-from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._progress import ProgressCallback, check_progress, report
 from napari_agglo.errors import (
     ConvertTo,
     DataWarning,
@@ -322,6 +322,7 @@ def check_labels(
     ...
     napari_agglo.errors.InvalidInput: `superpixels` must hold integer labels, not float64; ...
     """
+    check_progress(progress)
     data = unwrap(labels, name)
     dtype = np.dtype(data.dtype)
     if dtype == np.bool_:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, check_progress
 from napari_agglo.errors import InvalidInput, check_choice, is_number
 from napari_agglo.volumes._checks import check_labels, check_spacing
 from napari_agglo.volumes._label_pyramid import create_levels, write_levels
@@ -116,6 +116,7 @@ def write_labels(
             remedy="call write_labels(path, labels)",
         )
     check_choice("downsample", downsample, METHODS)
+    check_progress(progress)
     _refuse_url(path)
     target, key = split_target(path)
     zarr = Pyramid(version, levels, downsample, chunks, shards, progress)

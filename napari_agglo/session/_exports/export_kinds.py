@@ -31,7 +31,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._progress import ProgressCallback
+from napari_agglo._progress import ProgressCallback, check_progress
 from napari_agglo._registry import Registry, named_errors
 from napari_agglo.errors import InvalidInput, SetOption, is_whole
 from napari_agglo.graph import RegionGraph
@@ -212,6 +212,7 @@ def write_export(
     options: Mapping[str, Any],
 ) -> Path:
     """Write one kind of export, completely or not at all; see `Session.export`."""
+    check_progress(progress)
     exporter = exports[kind]
     known = {option.name: option for option in exporter.options}
     for name, value in options.items():

@@ -30,12 +30,17 @@ def dense_gold(gold: Any, name: str = "gold") -> DenseLabels:
     """Return a gold standard on dense ids; refuse one in which nothing is annotated."""
     dense = dense_labels(gold, name)
     if dense.ids.size == 1:  # the 0 alone: every measure of it would be perfect
-        raise InvalidInput(
-            f"`{name}` has no annotated voxel: it is 0 everywhere",
-            argument=name,
-            remedy="pass a label image whose objects have ids above 0, or a crop that has some",
-        )
+        raise empty_gold(name)
     return dense
+
+
+def empty_gold(name: str = "gold") -> InvalidInput:
+    """Return the refusal of a gold standard in which nothing is annotated."""
+    return InvalidInput(
+        f"`{name}` has no annotated voxel: it is 0 everywhere",
+        argument=name,
+        remedy="pass a label image whose objects have ids above 0, or a crop that has some",
+    )
 
 
 def dense_golds(gold: Any, like: Any, like_name: str) -> list[Any]:

@@ -8,7 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.evaluate._metrics import conditional_entropies, dense_golds, merged_rows
+from napari_agglo.evaluate._metrics import (
+    conditional_entropies,
+    dense_golds,
+    empty_gold,
+    merged_rows,
+)
 from napari_agglo.graph import RegionGraph
 from napari_agglo.learning import assign
 from napari_agglo.learning._training_volume import assignment
@@ -39,7 +44,10 @@ def best_lut(graph: RegionGraph, gold: Any) -> NDArray[np.uint32]:
     >>> best_lut(graph, np.array([9, 8, 9, 0]))
     array([0, 1, 2, 1, 4], dtype=uint32)
     """
-    return _joined(assign(graph, gold))
+    targets = assign(graph, gold)
+    if not targets.any():
+        raise empty_gold()
+    return _joined(targets)
 
 
 def table_best(table: Contingency) -> dict[str, float]:
@@ -147,7 +155,7 @@ def best_point(
         table = contingency(
             graph.superpixels, truth, ignore_labels=ignore_labels, progress=progress
         )
-        errors.append(conditional_entropies(merged_rows(table, best_lut(graph, truth))))
+        errors.append(conditional_entropies(merged_rows(table, _joined(assign(graph, truth)))))
     false_merge, false_split = (float(one) for one in np.mean(errors, axis=0))
     return {
         "false_merge": false_merge,

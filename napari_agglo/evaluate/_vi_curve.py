@@ -14,7 +14,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.agglomeration import MergeTree, plain_thresholds
 from napari_agglo.errors import InvalidInput
 from napari_agglo.evaluate._covering_by_merge import covering_path
-from napari_agglo.evaluate._metrics import check_weight, dense_gold, dense_golds
+from napari_agglo.evaluate._metrics import check_weight, dense_golds, empty_gold
 from napari_agglo.evaluate._vi_by_merge import ErrorPath, error_path
 from napari_agglo.volumes import Contingency, contingency
 
@@ -542,7 +542,7 @@ def _paths(
     for one in dense_golds(gold, tree.superpixels.image, "the superpixels of the tree"):
         table = contingency(tree.superpixels, one, ignore_labels=ignore_labels, progress=progress)
         if not table.total:  # gold on disk, which was not looked through before
-            dense_gold(np.zeros(1, np.uint8))
+            raise empty_gold()
         yield _path(tree, table, progress)
 
 

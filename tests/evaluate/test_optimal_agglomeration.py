@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import Cancelled
@@ -58,3 +59,10 @@ def test_cancel():
     _, graph, gold = random_case(0)
     with pytest.raises(Cancelled):
         best_point(graph, gold, progress=cancel)
+
+
+def test_a_gold_without_annotations_is_refused():
+    graph = agglo.region_graph(np.array([[1, 2, 3]]), np.zeros((1, 3)))
+    for best in (best_agglomeration, best_lut, best_point):
+        with refuses("gold"):
+            best(graph, np.zeros((1, 3), int))

@@ -1,4 +1,4 @@
-"""Thresholds in words and in files, and the state before any merge."""
+"""Thresholds in words and in files, their range, and the state before any merge."""
 
 from __future__ import annotations
 
@@ -42,6 +42,19 @@ def is_before(threshold: float, first: float = -math.inf) -> bool:
     if threshold == -math.inf or _LEAST < threshold < 0:
         return True
     return first > -math.inf and threshold <= below_first(first)
+
+
+def is_beyond(threshold: float) -> bool:
+    """Return whether a threshold is out of reach of priorities that are from 0 to 1.
+
+    A value that stands for the state before any merge, and infinity, are no such thresholds.
+
+    Examples
+    --------
+    >>> [is_beyond(threshold) for threshold in (30, -1, 1.0, -5e-324, math.inf)]
+    [True, True, False, False, False]
+    """
+    return not is_before(threshold) and math.isfinite(threshold) and not 0 <= threshold <= 1
 
 
 def threshold_text(threshold: float, first: float = -math.inf) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.agglomeration._format_threshold import is_before, plain_thresholds
+from napari_agglo.agglomeration._format_threshold import is_beyond, plain_thresholds
 from napari_agglo.errors import ConvertTo, InvalidInput, SetOption, is_number, is_whole
 from napari_agglo.volumes import DenseLabels, replacing
 
@@ -287,19 +287,15 @@ class MergeTree:
         Parameters
         ----------
         threshold : float
-            The height at which the tree is cut.
+            The height at which the tree is cut. If all priorities are in [0, 1], a threshold
+            outside is refused; ``inf`` is after all merges.
 
         Returns
         -------
         int
             The number of merges, from the first on.
         """
-        if not is_number(threshold):
-            raise InvalidInput(
-                f"`threshold` must be a number, got {threshold!r}",
-                argument="threshold",
-                remedy="choose one such as 0.5",
-            )
+        self._check_threshold(threshold)
         return int(np.searchsorted(self.heights, threshold, side="right"))
 
     def n_segments(self, threshold: float) -> int:
@@ -308,7 +304,7 @@ class MergeTree:
         Parameters
         ----------
         threshold : float
-            The height at which the tree is cut.
+            As for `n_merges_at`.
 
         Returns
         -------
@@ -325,7 +321,8 @@ class MergeTree:
         Parameters
         ----------
         threshold : float, optional
-            Do every merge up to the first one whose priority exceeds this; 0.5 by default.
+            Do every merge up to the first one whose priority exceeds this; 0.5 by default. If all
+            priorities are in [0, 1], a threshold outside is refused; ``inf`` does all merges.
         merges : int, optional
             Number of merges to do, instead of a threshold.
 
@@ -361,8 +358,7 @@ class MergeTree:
         Parameters
         ----------
         threshold, merges : optional
-            As for `lut`. If all priorities are in [0, 1], a threshold outside is refused; ``inf``
-            does all merges.
+            As for `lut`.
         index : optional
             Part of the image to return, as in ``image[index]``; only that part is computed.
 
@@ -372,8 +368,6 @@ class MergeTree:
             Labels in the user's ids and type: each segment has the id of one of its superpixels,
             and keeps it while it absorbs smaller ones.
         """
-        if threshold is not None and is_number(threshold):
-            self._check_range(threshold)
         table = self._ids[self.lut(threshold, merges=merges)]
         part = self.superpixels.image[index]
         out = np.empty(np.shape(part), table.dtype)
@@ -481,11 +475,17 @@ class MergeTree:
         merge = self._node(node) - self.n_superpixels - 1
         return float(self.heights[merge]) if merge >= 0 else -np.inf
 
-    def _check_range(self, threshold: float) -> None:
-        """Refuse a finite threshold outside [0, 1] where every priority is inside."""
-        outside = not is_before(threshold) and np.isfinite(threshold) and not 0 <= threshold <= 1
-        if outside and self.n_merges and self.priorities.min() >= 0 and self.heights[-1] <= 1:
-            count = float(threshold).is_integer() and 1 < threshold <= self.n_merges
+    def _check_threshold(self, threshold: float, *, or_merges: bool = False) -> None:
+        """Refuse what is no number, and a threshold outside [0, 1] where priorities are inside."""
+        if not is_number(threshold):
+            raise InvalidInput(
+                f"`threshold` must be a number, got {threshold!r}",
+                argument="threshold",
+                remedy="choose one such as 0.5",
+            )
+        within = self.n_merges and is_beyond(threshold) and self.heights[-1] <= 1
+        if within and self.priorities.min() >= 0:
+            count = or_merges and float(threshold).is_integer() and 1 < threshold <= self.n_merges
             raise InvalidInput(
                 f"`threshold` must be from 0 to 1, as the priorities of this tree are; got "
                 f"{threshold!r}",
@@ -527,7 +527,9 @@ class MergeTree:
 
     def _count(self, threshold: float | None, merges: int | None) -> int:
         if merges is None:
-            return self.n_merges_at(0.5 if threshold is None else threshold)
+            threshold = 0.5 if threshold is None else threshold
+            self._check_threshold(threshold, or_merges=True)
+            return self.n_merges_at(threshold)
         if threshold is not None:
             raise InvalidInput(
                 "Give `threshold` or `merges`, not both",

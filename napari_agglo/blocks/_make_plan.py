@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from napari_agglo._data_warnings import warn_caller
+from napari_agglo.agglomeration import is_beyond
 from napari_agglo.blocks._budget import budget, check_expected, sized
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_as_text, offsets_of
 from napari_agglo.blocks._plan import Plan, Source
@@ -233,9 +234,9 @@ def make_plan(
     check_whole("bins", bins, 1, 256)
     limits = _ranges(given, faces, ranges)
     known = () if faces is None else offsets_of(faces.open(), offsets)
-    if not (is_number(threshold) and math.isfinite(threshold)):
+    if not (is_number(threshold) and math.isfinite(threshold)) or is_beyond(threshold):
         raise InvalidInput(
-            f"`threshold` must be a number, got {threshold!r}",
+            f"`threshold` must be a number from 0 to 1, got {threshold!r}",
             argument="threshold",
             remedy="choose one such as 0.5",
         )

@@ -407,7 +407,6 @@ def _tree(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
 
 def _table(job: Job, index: int, progress: ProgressCallback | None) -> Notes:
     tree = job.tree()
-    tree._check_range(job.plan.threshold)
     lut = tree.lut(job.plan.threshold)
     ids = tree.superpixels.ids
     job.save("table/segments", ids[lut].astype(job.plan.label_dtype))

@@ -210,12 +210,11 @@ def threshold(text: str) -> float:
     return value
 
 
-def refuse_beyond(threshold: float | None, policy: str, probabilistic: bool) -> None:
+def refuse_beyond(threshold: float | None, policy: str, bounded: bool) -> None:
     """Refuse a threshold beyond 0 and 1, unless the priorities of the policy may be anything.
 
     Those of this package are from 0 to 1, whatever the range of the files.
     """
-    bounded = probabilistic or policy in ("mean", "oriented mean", "random")
     if threshold is None or 0 <= threshold <= 1 or not bounded:
         return
     remedy = "choose one such as 0.5"

@@ -445,9 +445,11 @@ def check_threshold(arguments: argparse.Namespace) -> None:
     threshold, given = getattr(arguments, "threshold", None), arguments.policy or "mean"
     if threshold is None or 0 <= threshold <= 1:  # which fits any
         return
+    from napari_agglo.policy import is_bounded
+
     for text in [given] if isinstance(given, str) else given:
         learned = check_policy(text).endswith(".npz")
-        refuse_beyond(threshold, text, learned or find_policy(text).probabilistic)
+        refuse_beyond(threshold, text, learned or is_bounded(find_policy(text)))
 
 
 def check_policies(arguments: argparse.Namespace, files: Mapping[str, str]) -> dict[str, str]:
@@ -559,6 +561,7 @@ def open_session(
     read_only: bool = True,
 ) -> Iterator[Session]:
     """Open a session; by default to read it, also while someone works on it."""
+    from napari_agglo.policy import is_bounded
     from napari_agglo.session import Session
 
     superpixels = arguments.superpixels
@@ -571,6 +574,5 @@ def open_session(
     ) as session:  # fmt: skip
         console.files["superpixels"] = path
         threshold, policy = getattr(arguments, "threshold", None), session.policy
-        if session.graph.face_parts == 1:  # else priorities are weights of the user
-            refuse_beyond(threshold, policy.name, policy.probabilistic)
+        refuse_beyond(threshold, policy.name, is_bounded(policy, session.graph))
         yield session

@@ -83,7 +83,8 @@ def steps(
         return Steps(merges, thresholds)
     ends = [end for tree in trees for end in tree.heights[[0, -1]].tolist() if tree.n_merges]
     at = _even(start, stop, min([0.0, *ends]), max(ends, default=1.0), frames)
-    merges = np.array([[tree.n_merges_at(float(t)) for tree in trees] for t in at], np.int64)
+    # A threshold of one tree may be out of reach of another, of which it shows the end.
+    merges = np.stack([np.searchsorted(tree.heights, at, side="right") for tree in trees], axis=1)
     return Steps(merges, np.repeat(at[:, None], len(trees), axis=1))
 
 

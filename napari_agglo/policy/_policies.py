@@ -30,9 +30,9 @@ class Policy(Protocol):
 
     A policy is *local*: the priority of a boundary depends only on the statistics of that boundary
     and of its two regions, so that after a merge only the boundaries of the new region are scored
-    again. Three further attributes are optional: `features` (a `FeatureMap` that the kernel reads),
-    `record` (a dict about the training), and `informative` (False if scores depend on the ids of
-    the regions, not on the boundary).
+    again. Four further attributes are optional: `features` (a `FeatureMap` that the kernel reads),
+    `record` (a dict about the training), `informative` (False if scores depend on the ids of the
+    regions, not on the boundary), and `bounded` (True if priorities by cues are from 0 to 1).
 
     A class in the registry can be called without arguments, and has a class method ``from_json``
     that makes a policy from the result of `to_json`.
@@ -224,6 +224,15 @@ def policy_record(policy: object) -> dict[str, Any] | None:
     return getattr(policy, "record", None)
 
 
+def is_bounded(policy: Policy, graph: RegionGraph | None = None) -> bool:
+    """Return whether all priorities of a policy are from 0 to 1, as are then its thresholds.
+
+    Weights of the user, of which `graph` may be made, can be any numbers.
+    """
+    by_cues = graph is None or graph.face_parts == 1
+    return policy.probabilistic or (by_cues and getattr(policy, "bounded", False))
+
+
 def is_informative(policy: Policy) -> bool:
     """Return whether the scores of a policy depend on the boundary."""
     return bool(getattr(policy, "informative", True))
@@ -245,6 +254,7 @@ class MeanPolicy:
     cue: str = "boundary"
     name: ClassVar[str] = "mean"
     probabilistic: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
 
     def cue_in(self, graph: RegionGraph) -> str:
         """Return the cue in a graph; refuse one that has no value on some faces.
@@ -369,6 +379,7 @@ class RandomPolicy:
     seed: int = 0
     name: ClassVar[str] = "random"
     probabilistic: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
     informative: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -473,6 +484,7 @@ class OrientedMeanPolicy:
     cue: str | None = None
     name: ClassVar[str] = "oriented mean"
     probabilistic: ClassVar[bool] = False
+    bounded: ClassVar[bool] = True
 
     def mean_in(self, graph: RegionGraph) -> MeanPolicy:
         """Return the mean of the cue in a graph; refuse a graph without an oriented cue.

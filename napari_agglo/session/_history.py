@@ -25,6 +25,7 @@ from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session._actions import Action, Change, Override, Plan, Refused, Step
 from napari_agglo.session._check_tree import first_difference
 from napari_agglo.session._hierarchy.hierarchy import Hierarchy
+from napari_agglo.session._plan_edits import check_threshold
 from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
 from napari_agglo.session._state import SNAPSHOT, Applied, State, n_common, resume, state_arrays
@@ -277,7 +278,9 @@ class Transactions:
             if threshold is None:
                 self.view.names(progress)
             else:
-                self.state.tree.look(threshold, progress)
+                own = self.state
+                at = check_threshold(threshold, own.policy, own.graph, finite=False)
+                own.tree.look(at, progress)
 
     def do(
         self,

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._progress import ProgressCallback
-from napari_agglo.agglomeration import threshold_phrase
+from napari_agglo.agglomeration import is_beyond, threshold_phrase
 from napari_agglo.errors import SetOption, is_number, is_whole
 from napari_agglo.graph import RegionGraph
-from napari_agglo.policy import Policy
+from napari_agglo.policy import Policy, is_bounded
 from napari_agglo.session._actions import (
     Action,
     Cut,
@@ -168,19 +168,20 @@ def merge_pairs(
     return tuple(pairs), bool(far)
 
 
-def check_threshold(threshold: Any, policy: Policy) -> float:
+def check_threshold(
+    threshold: Any, policy: Policy, graph: RegionGraph, *, finite: bool = True
+) -> float:
     """Return a threshold; refuse a value that is not finite or out of the range of the policy."""
-    if not is_number(threshold) or not np.isfinite(threshold):
+    if not is_number(threshold) or (finite and not np.isfinite(threshold)):
         raise Refused(
-            f"`threshold` must be a finite number, got {threshold!r}",
+            f"`threshold` must be a {'finite ' * finite}number, got {threshold!r}",
             argument="threshold",
             remedy="pass 0.5, for example",
         )
-    # A threshold just below 0 shows superpixels that merge at 0.
-    if policy.probabilistic and not -0.01 <= threshold <= 1.01:
+    if is_beyond(threshold) and is_bounded(policy, graph):
         raise Refused(
-            f"`threshold` must be between 0 and 1, got {threshold!r}: this policy predicts the "
-            "probability that a merge is wrong",
+            f"`threshold` must be from 0 to 1, as the priorities of the policy {policy.name!r} "
+            f"are; got {threshold!r}",
             argument="threshold",
             remedy="pass 0.5, for example",
         )

@@ -356,7 +356,7 @@ class Session:
 
     @threshold.setter
     def threshold(self, threshold: float) -> None:
-        checked = check_threshold(threshold, self._state.policy)
+        checked = check_threshold(threshold, self.policy, self.graph)
         with self._lock:
             if checked != self._view.threshold:
                 if isinstance(self._state.policy, AbsentPolicy):

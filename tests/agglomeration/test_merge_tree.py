@@ -102,7 +102,7 @@ def test_sizes_need_not_be_given(tree):
         MergeTree(tree.superpixels, tree.winners, tree.losers, tree.priorities, counted[1:])
 
 
-@given(trees(), st.floats(-0.2, 1.2))
+@given(trees(), st.floats(0, 1) | st.sampled_from([-np.inf, -5e-324, np.inf]))
 def test_a_threshold_does_the_merges_up_to_the_first_above_it(tree, threshold):
     done = 0
     while done < tree.n_merges and tree.priorities[done] <= threshold:
@@ -121,8 +121,8 @@ def test_partitions_are_nested(tree, a, b):
 @given(trees())
 def test_nothing_changes_between_thresholds(tree):
     steps = tree.thresholds()
-    states = [tree.lut(-1.0)]
-    for at, after in itertools.pairwise([*steps, 2.0]):
+    states = [tree.lut(-np.inf)]
+    for at, after in itertools.pairwise([*steps, 1.0]):
         states.append(tree.lut(at))
         assert np.array_equal(tree.lut(at), tree.lut((at + after) / 2))
     for before, now in itertools.pairwise(states):
@@ -275,10 +275,12 @@ def test_a_threshold_that_no_priority_can_reach_is_refused():
     boundary = np.random.default_rng(0).random((8, 8))
     tree = agglomerate(region_graph(np.arange(1, 65).reshape(8, 8), boundary))
     for threshold, option in ((30, "merges"), (30.0, "merges"), (5.5, None), (-1, None)):
-        with pytest.raises(InvalidInput) as refusal:
-            tree.segment(threshold)
-        assert refusal.value.argument == "threshold"
-        assert getattr(refusal.value.remedy, "option", None) == option
+        for method in (tree.segment, tree.lut, tree.n_segments, tree.n_merges_at):
+            with pytest.raises(InvalidInput) as refusal:
+                method(threshold)
+            assert refusal.value.argument == "threshold"
+            counted = method in (tree.segment, tree.lut)  # these have the parameter `merges`
+            assert getattr(refusal.value.remedy, "option", None) == (option if counted else None)
     assert len(np.unique(tree.segment(np.inf))) == 1
     assert len(np.unique(tree.segment(-np.inf))) == 64
     above = MergeTree(tree.superpixels, tree.winners, tree.losers, tree.priorities + 4)

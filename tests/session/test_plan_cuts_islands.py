@@ -48,7 +48,7 @@ def test_islands_without_a_point_stay_with_the_largest(tmp_path, method):
 def test_an_island_with_points_of_two_groups_is_flooded(tmp_path, method):
     cue = np.array([[0.0, 0.1, 0.9, 0.1, 0.0, 0.0, 1.0, 0.0, 0.0]])
     with made(tmp_path, [[1, 1, 1, 1, 1, 1, 2, 1, 1]], cue) as session:
-        session.threshold = -1.0
+        session.threshold = np.nextafter(0.0, -1.0)
         session.cut(1, points=[[(0, 0), (0, 8)], [(0, 5)]], method=method)
         (row,) = session.labels().tolist()
         assert row[0] == row[1] == row[7] == row[8], "of one group, and in two pieces"
@@ -60,7 +60,7 @@ def cases(draw):
     shape = draw(hnp.array_shapes(min_dims=2, max_dims=3, min_side=2, max_side=4))
     labels = draw(hnp.arrays(np.int64, shape, elements=st.sampled_from([3, 3, 5, 9])))
     cue = draw(hnp.arrays(np.float32, shape, elements=st.sampled_from([0, 0.25, 0.5, 1])))
-    return labels, cue, draw(st.sampled_from([-1.0, 0.3, 0.6])), draw(st.sampled_from(METHODS))
+    return labels, cue, draw(st.sampled_from([-5e-324, 0.3, 0.6])), draw(st.sampled_from(METHODS))
 
 
 @examples(60)

@@ -252,7 +252,7 @@ def test_a_locked_segment_is_whole_and_alone(session):
     ):
         with refuses(argument, "call unlock(7) first", kind=Refused):
             work()
-    session.threshold = 5.0
+    session.threshold = 1.0
     assert session.segments.members(7).tolist() == [7]
     session.unlock(7)
     assert not session.segments.is_locked(7)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from oracles.repairs import random_forest
@@ -10,6 +12,7 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import InvalidInput, Session
 from napari_agglo.features import feature_map
+from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import LearnedPolicy
 from napari_agglo.session import Refused
 
@@ -24,20 +27,37 @@ def test_a_session_is_opened_and_not_called(tmp_path):
         Session(tmp_path / "a.agglo")
 
 
-@pytest.mark.parametrize("threshold", [5, -1, np.float64(1.5)])
-def test_a_threshold_that_is_no_probability_is_refused(graph, tmp_path, threshold):
+@pytest.mark.parametrize("threshold", [5, -1, np.float64(1.5), -0.01])
+@pytest.mark.parametrize("kind", ["learned", "mean", "random"])
+def test_a_threshold_that_no_priority_can_reach_is_refused(graph, tmp_path, kind, threshold):
     features = feature_map(graph)
-    policy = LearnedPolicy(features, random_forest(0, features.width))
+    learned = LearnedPolicy(features, random_forest(0, features.width))
+    policy = learned if kind == "learned" else kind
     with Session.create(tmp_path / "a.agglo", graph, policy) as session:
         before = session.threshold
-        with pytest.raises(Refused) as raised:
+        with refuses("threshold", kind=Refused):
             session.threshold = threshold
-        assert raised.value.argument == "threshold"
+        with refuses("threshold", kind=Refused):
+            session.look(threshold=threshold)
         assert session.threshold == before
         session.threshold = np.nextafter(0.0, -1.0)  # where superpixels are seen
         session.threshold = 1.0
-    with Session.create(tmp_path / "b.agglo", graph) as session:
-        session.threshold = threshold  # a mean may be any number
+        session.look(threshold=np.inf)
+
+
+def test_a_threshold_of_other_priorities_may_be_any_number(graph, tmp_path):
+    def high(graph):
+        return 9 * graph.boundary_mean("boundary")
+
+    weighted = RegionGraph.from_edges([(1, 2), (2, 3)], [3.0, 40.0])
+    for name, own, policy in (("a", graph, high), ("b", weighted, "mean")):
+        with (
+            warnings.catch_warnings(action="ignore"),  # of a function that no file names
+            Session.create(tmp_path / f"{name}.agglo", own, policy) as session,
+        ):
+            session.threshold = 5
+            session.look(threshold=30)
+            assert session.threshold == 5
 
 
 def test_a_gold_without_annotations_is_refused(graph, tmp_path):

@@ -76,7 +76,7 @@ class Proofreading(RuleBasedStateMachine):
     def some(self, data, of=None):
         return data.draw(st.sampled_from(sorted(of or self.session.segments.ids().tolist())))
 
-    @rule(threshold=st.sampled_from(SCALES) | st.floats(-0.01, 1.01))
+    @rule(threshold=st.sampled_from((*SCALES, -5e-324)) | st.floats(0, 1))
     def set_threshold(self, threshold):
         self.session.threshold = threshold
 

@@ -212,7 +212,7 @@ def run_plan(arguments: argparse.Namespace, console: Console) -> None:
     from napari_agglo import blocks
     from napari_agglo.volumes import open_volume
 
-    refuse_beyond(arguments.threshold, arguments.policy, arguments.policy.endswith(".npz"))
+    refuse_beyond(arguments.threshold, arguments.policy, bounded=True)  # as all policies of blocks
     cues = dict(arguments.cues)
     files = {f"cues[{name!r}]": path for name, path in cues.items()}
     named = ("affinities", "superpixels", "gold", "mask", "image", "classifier")

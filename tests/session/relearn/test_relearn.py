@@ -48,7 +48,9 @@ def test_examples_are_the_rows_at_the_time(session):
     first = int(session.segments.ids()[0])
     other = int(session.segments.neighbours(first)[0])
     graph = session.graph
-    session.threshold = -0.01  # superpixels: the rows are those of the graph itself
+    session.threshold = np.nextafter(
+        0.0, -1.0
+    )  # superpixels: the rows are those of the graph itself
     a, b = (int(graph.ids[k]) for k in graph.edges[0])
     session.merge(a, b)
     rows, labels = session.history.examples()

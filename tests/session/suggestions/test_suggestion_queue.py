@@ -80,7 +80,7 @@ def test_accepting_after_all_makes_the_rejection_teach_no_more(session, kind, la
 def test_an_edit_by_hand_overrules_and_the_policy_does_not(session):
     (asked,) = session.queue.next(1, kind="false_split")
     session.queue.reject(asked)
-    session.threshold = 2.0  # the policy merges them up there, which is no person's word
+    session.threshold = 1.0  # the policy merges them up there, which is no person's word
     assert len(session.segments) == 1
     assert session.history.examples()[1].tolist() == [1]
     session.threshold = 0.45
@@ -93,7 +93,7 @@ def test_an_edit_by_hand_overrules_and_the_policy_does_not(session):
 def test_the_newer_of_two_answers(session):
     (asked,) = session.queue.next(1, kind="false_split")
     session.queue.reject(asked)
-    session.threshold = 2.0
+    session.threshold = 1.0
     one = holder(session, asked.superpixels[0])
     session.queue.reject(replace(asked, kind="false_merge", segments=(one,)))
     assert session.history.examples()[1].tolist() == [-1]

@@ -89,14 +89,15 @@ package with such an entry point in napari_agglo.no_such_group.
         self._values[name] = value
         return value
 
-    def register_modules(self, package: str, path: Iterable[str], *, first: str) -> None:
+    def register_modules(self, package: str, path: Iterable[str], *, first: str = "") -> None:
         """Import every module of a package, and register the instances in it by their `name`.
 
         So a new value is one new file. The module `first`, which has the default, leads the menus.
+        Values that are of no common class are registered by the decorator `add`, on import.
         """
         names = sorted(module.name for module in iter_modules(path))
         for name in sorted(names, key=lambda name: name != first):
-            for value in vars(import_module(f"{package}.{name}")).values():
+            for value in list(vars(import_module(f"{package}.{name}")).values()):
                 if self._instance_of is not None and isinstance(value, self._instance_of):
                     self.register(value.name, value)  # type: ignore[attr-defined]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 
 import pytest
 from refusals import refuses
@@ -109,3 +114,69 @@ def test_all_entry_points_are_listed_with_their_problems(entries):
     ]  # fmt: skip
     assert numbers.own_names() == ("one",)
     assert [one.name for one in misspelt_groups([GROUP])] == ["e"]
+
+
+NEW_FILES = {  # of each registry: a new file in the folder of the package
+    "policy/_by_rank.py": """
+from napari_agglo.policy._policies import policies
+
+@policies.add("by rank")
+class RankPolicy:
+    name, probabilistic = "by rank", False
+""",
+    "features/_rank.py": """
+from napari_agglo.features._feature_map import FeatureBlock
+
+rank = FeatureBlock("rank", ("rank",), lambda graph: graph.edges[:, 0])
+""",
+    "partition/_by_size.py": """
+from napari_agglo.agglomeration import merge_tree
+from napari_agglo.partition._methods import METHODS
+
+@METHODS.add("by size")
+def by_size(graph, policy, *, progress=None):
+    return merge_tree(graph, policy, progress=progress)
+""",
+    "session/_exports/ranks.py": """
+from napari_agglo.session._exports.export_kinds import exporter
+
+@exporter("ranks", label="Ranks")
+def export_ranks(view, path):
+    path.write_text("")
+""",
+    "session/_cut_methods/halves.py": """
+from napari_agglo.session._cut_methods.cut_registry import cut_method
+
+@cut_method("halves", label="in halves")
+def in_halves(problem):
+    return problem.seeds
+""",
+}
+LIST_NAMES = """
+from napari_agglo.features import feature_blocks
+from napari_agglo.partition import METHODS
+from napari_agglo.policy import policies
+from napari_agglo.session._cut_methods import cut_methods
+from napari_agglo.session._exports import exports
+
+for registry in (policies, feature_blocks, METHODS, exports, cut_methods):
+    print(*registry.own_names(), sep=",")
+"""
+
+
+def test_a_new_value_is_one_new_file(tmp_path):
+    package = Path(_registry.__file__).parent
+    copy = tmp_path / package.name
+    shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__", "widgets", "cli"))
+    for name, text in NEW_FILES.items():
+        (copy / name).write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", LIST_NAMES],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    names = [line.split(",") for line in run.stdout.splitlines()]
+    new = ["by rank", "rank", "by size", "ranks", "halves"]
+    assert [name in listed for name, listed in zip(new, names, strict=True)] == [True] * 5
+    assert [listed[0] for listed in names] == ["mean", "rank", "threshold", "labels", "min_cut"]

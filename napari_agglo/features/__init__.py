@@ -1,4 +1,8 @@
-"""Features of a pair of regions, computed from the rows of statistics."""
+"""Features of a pair of regions, computed from the rows of statistics.
+
+Every module of this folder is imported, and each `FeatureBlock` in it is registered: a new block is
+one new file.
+"""
 
 from napari_agglo.features._feature_map import (
     FORMER,
@@ -45,3 +49,5 @@ __all__ = [
     "fill_features",
     "fill_node",
 ]
+
+feature_blocks.register_modules(__name__, __path__)

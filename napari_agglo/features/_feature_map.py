@@ -1,7 +1,8 @@
 """Named features that a policy reads: presets, and blocks in a registry.
 
-To add features, write a function from a graph to columns and register it as a `FeatureBlock`: here,
-or from another package by an entry point of the group ``napari_agglo.features``.
+To add features, write a function from a graph to columns and make a `FeatureBlock` of it: in a new
+file of this folder, or in another package with an entry point of the group
+``napari_agglo.features``.
 """
 
 from __future__ import annotations

@@ -13,8 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.agglomeration import MergeTree
+from napari_agglo._progress import ProgressCallback
+from napari_agglo.agglomeration import MergeTree, merge_tree
 from napari_agglo.errors import InvalidInput
+from napari_agglo.graph import RegionGraph
+from napari_agglo.partition._methods import METHODS
 from napari_agglo.policy import Policy, stretched
 
 HALF = 0.5  # the threshold at which the trees of this folder have their result
@@ -96,6 +99,14 @@ def adaptive_cut(tree: MergeTree, policy: Policy | None = None) -> MergeTree:
     merged, best = np.zeros(len(children)), np.zeros(len(children))
     choose_merges(children, apart, n, merged, best)
     return chosen_first(tree, merged[n + 1 :] > 0)
+
+
+@METHODS.add("adaptive")
+def cut_adaptively(
+    graph: RegionGraph, policy: Policy, *, progress: ProgressCallback | None = None
+) -> MergeTree:
+    """Return the adaptive cut of the merge tree of a graph."""
+    return adaptive_cut(merge_tree(graph, policy, progress=progress), policy)
 
 
 def chosen_first(tree: MergeTree, chosen: NDArray[np.bool_]) -> MergeTree:

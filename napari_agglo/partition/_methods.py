@@ -1,6 +1,4 @@
-"""Registry of the ways to choose a partition: a threshold, adaptive cut, multicut, mutex."""
-
-# In its own file: the place to add another way.
+"""Registry of the ways to choose a partition, and `build_tree`, which calls one by its name."""
 
 from __future__ import annotations
 
@@ -13,10 +11,7 @@ from napari_agglo._registry import Registry, named_errors
 from napari_agglo.agglomeration import MergeTree, merge_tree
 from napari_agglo.errors import InvalidInput, did_you_mean
 from napari_agglo.graph import RegionGraph
-from napari_agglo.partition._adaptive_cut import adaptive_cut
-from napari_agglo.partition._multicut import multicut
-from napari_agglo.partition._mutex_watershed import mutex_watershed
-from napari_agglo.policy import Policy, as_policy, check_local
+from napari_agglo.policy import as_policy, check_local
 
 Method = Callable[..., MergeTree]  # of a graph and a policy, with `progress` and options by name
 
@@ -30,18 +25,7 @@ def _accept(name: str, value: Any) -> Method:
 
 
 METHODS: Registry[Method] = Registry("napari_agglo.partitions", "method", accept=_accept)
-
-
-def _adaptive(
-    graph: RegionGraph, policy: Policy, *, progress: ProgressCallback | None = None
-) -> MergeTree:
-    return adaptive_cut(merge_tree(graph, policy, progress=progress), policy)
-
-
 METHODS.register("threshold", merge_tree)
-METHODS.register("adaptive", _adaptive)
-METHODS.register("multicut", multicut)
-METHODS.register("mutex", mutex_watershed)
 
 
 def build_tree(
@@ -82,6 +66,7 @@ def build_tree(
     Examples
     --------
     >>> from napari_agglo.graph import RegionGraph
+    >>> from napari_agglo.partition import METHODS
     >>> METHODS.names()
     ('threshold', 'adaptive', 'multicut', 'mutex')
     >>> graph = RegionGraph.from_edges([(1, 2), (2, 3)], [0.1, 0.8])

@@ -16,6 +16,7 @@ from napari_agglo.agglomeration import MergeTree, merge_greedily
 from napari_agglo.errors import InvalidInput, check_choice, is_number
 from napari_agglo.graph import RegionGraph, as_graph, contracted
 from napari_agglo.partition._adaptive_cut import HALF, check_probabilities
+from napari_agglo.partition._methods import METHODS
 from napari_agglo.policy import as_policy, checked_scores, stretched
 
 SOLVERS = ("kernighan-lin", "greedy")
@@ -146,3 +147,6 @@ def partition_tree(
             ]
         ),
     )
+
+
+METHODS.register("multicut", multicut)

@@ -15,6 +15,7 @@ from napari_agglo._progress import ProgressCallback, part_of, report
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.graph import RegionGraph, as_graph, far_pairs
 from napari_agglo.partition._adaptive_cut import HALF, check_probabilities
+from napari_agglo.partition._methods import METHODS
 from napari_agglo.partition._multicut import partition_tree, solvers
 from napari_agglo.policy import as_policy, checked_scores, stretched
 
@@ -105,3 +106,6 @@ def cluster(
         nodes, attractions, repulsive.astype(np.uint64).reshape(-1, 2), repulsions
     )
     return np.asarray(labels).astype(np.int64)
+
+
+METHODS.register("mutex", mutex_watershed)

@@ -1,4 +1,8 @@
-"""Policies: the priority of every boundary, of which the lowest is merged first."""
+"""Policies: the priority of every boundary, of which the lowest is merged first.
+
+Every module of this folder is imported, and a class with ``@policies.add(name)`` is registered: a
+new policy is one new file.
+"""
 
 from napari_agglo.policy._callable import CallablePolicy, as_policy, check_local, checked_scores
 from napari_agglo.policy._data_profile import (
@@ -12,6 +16,7 @@ from napari_agglo.policy._data_profile import (
 )
 from napari_agglo.policy._file import load_policy, save_policy
 from napari_agglo.policy._learned_policy import LearnedPolicy, stretched
+from napari_agglo.policy._mean_policy import MeanPolicy, OrientedMeanPolicy
 from napari_agglo.policy._model import (
     FOREST,
     LOGISTIC,
@@ -24,11 +29,8 @@ from napari_agglo.policy._model import (
     flatten_trees,
 )
 from napari_agglo.policy._policies import (
-    MeanPolicy,
     NamedFunction,
-    OrientedMeanPolicy,
     Policy,
-    RandomPolicy,
     graph_for,
     is_bounded,
     is_informative,
@@ -36,6 +38,7 @@ from napari_agglo.policy._policies import (
     policy_features,
     policy_record,
 )
+from napari_agglo.policy._random_policy import RandomPolicy
 from napari_agglo.policy._score import (
     Scoring,
     no_features,
@@ -94,3 +97,5 @@ __all__ = [
     "walk_row",
     "walk_rows",
 ]
+
+policies.register_modules(__name__, __path__, first="_mean_policy")

@@ -18,7 +18,6 @@ from napari_agglo.features import check_blocks
 from napari_agglo.graph import RegionGraph, graph_of_pairs, sample_of_pairs
 from napari_agglo.policy._policies import (
     Policy,
-    RandomPolicy,
     missing_members,
     policies,
     policy_features,
@@ -252,12 +251,11 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
     CallablePolicy(math:fsum)
     """
     if isinstance(policy, str):
-        if policy == RandomPolicy.name:
-            return RandomPolicy(seed)
         if ":" in policy:
             policy = import_policy(policy)
         elif policy in policies:
-            policy = _made(policies[policy], policy)
+            options = {"seed": seed} if policy == "random" else {}
+            policy = _made(policies[policy], policy, **options)
     if isinstance(policy, type):
         policy = _made(policy, getattr(policy, "name", policy.__name__))
     if isinstance(policy, Policy):
@@ -282,10 +280,10 @@ def as_policy(policy: Any, seed: int = 0) -> Policy:
     )
 
 
-def _made(kind: Any, name: object) -> Any:
-    """Return the policy of a class with its defaults; refuse a class that needs arguments."""
+def _made(kind: Any, name: object, **options: Any) -> Any:
+    """Return the policy of a class with its defaults; refuse a class that needs more arguments."""
     try:
-        return kind()
+        return kind(**options)
     except AggloError:
         raise
     except Exception as error:

@@ -6,9 +6,11 @@ import os
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from napari.qt.threading import FunctionWorker
 from qtpy.QtCore import Qt
 from qtpy.QtTest import QTest
 from windows import draw, settle
@@ -18,27 +20,49 @@ from napari_agglo.agglomeration import MergeTree
 from napari_agglo.widgets import HierarchyWidget
 
 PACKAGE = Path(agglo.__file__).parent
-MOST_FILES = 30  # until the edit is on the disk, on the canvas and in the panels that follow
+MOST_FILES = 30  # on the main thread, until the edit is on the disk, the canvas and the panels
+MOST_WITH_WORKERS = 33  # with those that compute the panels in workers
+
+
+@dataclass
+class Crossed:
+    """Files of the package whose functions are called, on the main thread and in workers."""
+
+    main: set[str] = field(default_factory=set)
+    workers: set[str] = field(default_factory=set)
 
 
 @contextmanager
 def files_crossed():
-    """Note the files of the package whose functions are called on the main thread."""
-    found: set[str] = set()
-    here = f"{PACKAGE}{os.sep}"
-
-    paths: set[str] = set()
+    """Note the files that are crossed, also in workers, whose threads are of Qt, and in others."""
+    crossed = Crossed()
+    here, main = f"{PACKAGE}{os.sep}", threading.main_thread().ident
 
     def note(frame, event, _):  # of calls alone, as no function that traces their lines is returned
-        paths.add(frame.f_code.co_filename)
+        path = frame.f_code.co_filename
+        if path.startswith(here):
+            side = crossed.main if threading.get_ident() == main else crossed.workers
+            side.add(path.removeprefix(here))
 
-    assert threading.current_thread() is threading.main_thread()
+    work = FunctionWorker.work
+
+    def traced(worker):  # threading.settrace does not reach a thread of Qt
+        sys.settrace(note)
+        try:
+            return work(worker)
+        finally:
+            sys.settrace(None)
+
+    assert threading.get_ident() == main
+    FunctionWorker.work = traced
+    threading.settrace(note)
     sys.settrace(note)
     try:
-        yield found
+        yield crossed
     finally:
         sys.settrace(None)
-        found |= {str(Path(path).relative_to(PACKAGE)) for path in paths if path.startswith(here)}
+        threading.settrace(None)
+        FunctionWorker.work = work
 
 
 def test_a_merge_by_shift_click_crosses_few_files(viewer, hands):
@@ -56,9 +80,13 @@ def test_a_merge_by_shift_click_crosses_few_files(viewer, hands):
     with files_crossed() as later:
         hands.settle()
     assert hands.project.n_segments == before - 1
-    assert {"widgets/proofread/_gestures.py", "widgets/_scene.py"} <= found, "test invalid"
-    assert "widgets/proofread/_segment_panel.py" in later, "test invalid"
-    assert len(found | later) <= MOST_FILES, "\n".join(sorted(found | later))
+    assert {"widgets/proofread/_gestures.py", "widgets/_scene.py"} <= found.main, "test invalid"
+    assert "widgets/proofread/_segment_panel.py" in later.main, "test invalid"
+    assert later.workers, "test invalid: no panel was computed in a worker"
+    path = found.main | later.main
+    assert len(path) <= MOST_FILES, "\n".join(sorted(path))
+    every = path | found.workers | later.workers
+    assert len(every) <= MOST_WITH_WORKERS, "\n".join(sorted(every - path))
 
 
 @pytest.mark.parametrize("with_session", [False, True])

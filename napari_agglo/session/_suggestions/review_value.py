@@ -143,6 +143,7 @@ def as_probabilities(
         return tuple(np.where(np.isnan(one), np.nan, 0.5) for one in values)
     away = np.abs(np.concatenate([one.reshape(-1) for one in values]) - scale)
     away = away[np.isfinite(away)]
+    away[away < np.finfo(np.float64).tiny] = 0.0  # at the threshold just below merges at 0
     typical = float(np.median(away)) if away.size else 0.0
     if typical == 0.0:
         typical = float(np.mean(away)) if away.any() else 1.0

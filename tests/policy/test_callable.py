@@ -187,7 +187,7 @@ def test_a_function_that_makes_a_policy_is_refused(graph):
 
 
 def test_names_of_policies():
-    assert policies.names()[:2] == ("mean", "random")
+    assert policies.names()[:3] == ("mean", "oriented mean", "random")
     for name in policies.names():
         policy = as_policy(name)
         assert policy.name == name

@@ -118,7 +118,7 @@ def test_each(run, refused, files):
     [
         (["-o", "gold.tif"], "-o", ".tif"),
         (["-o", "no/r"], "-o", "no/r"),
-        (["-o", "r", "--policy", "best"], "policy", "POLICY.npz, mean, random"),
+        (["-o", "r", "--policy", "best"], "policy", "POLICY.npz, mean, oriented mean or random"),
         (["-o", "r", "--policy", "mean", "mean"], "policy", "--policy mean"),
         (["-o", "r", "--policy", "nowhere.npz"], "path", "nowhere.npz"),
         (["-o", "r", "--threshold", "2"], "threshold", "--threshold"),

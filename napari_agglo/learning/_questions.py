@@ -391,8 +391,8 @@ class Questions:
             for a, b in known.different
         ]
         tree = merge_tree(base, policy, cannot_link=apart or None, progress=progress)
-        learned = isinstance(policy, LearnedPolicy)
-        most = tree.n_merges_at(_CERTAIN) if learned else base.n_regions * (1 - 1 / _FINE)
+        probable = policy.probabilistic
+        most = tree.n_merges_at(_CERTAIN) if probable else base.n_regions * (1 - 1 / _FINE)
         left = base.n_regions
         while left == base.n_regions or (left >= _COARSEST and base.n_regions - left <= most):
             lut = tree.lut(merges=base.n_regions - left)
@@ -443,9 +443,8 @@ class _Scale:
         start: Policy,
     ) -> _Scale:
         region = np.searchsorted(np.unique(lut), lut)  # dense, as in `coarse`
-        learned = isinstance(policy, LearnedPolicy)
         scores = policy.score(coarse)
-        wrong = stretched(policy, scores) if learned else np.full(len(scores), 0.5)
+        wrong = stretched(policy, scores) if policy.probabilistic else np.full(len(scores), 0.5)
         place = np.zeros(known.component.max() + 1, np.int64)
         place[known.component] = region
         apart = {tuple(sorted(place[list(pair)])) for pair in known.different}

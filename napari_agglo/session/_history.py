@@ -30,6 +30,7 @@ from napari_agglo.session._relearn.examples import live_examples
 from napari_agglo.session._relearn.refit import Volume, learn_from_edits
 from napari_agglo.session._state import SNAPSHOT, Applied, State, n_common, resume, state_arrays
 from napari_agglo.session._store import PackageMissing, SessionDamaged, Store
+from napari_agglo.session._store.stored_policy import must_be_passed
 from napari_agglo.session._threshold_view import View
 
 if TYPE_CHECKING:
@@ -209,6 +210,12 @@ class SessionHistory:
         return getattr(self._transactions.store.data.policy, "needed_function", None)
 
     @property
+    def policy_to_pass(self) -> Policy | None:
+        """The policy that `Session.open` needs for edits, as no file or entry point has it."""
+        policy = self._transactions.store.data.policy
+        return policy if must_be_passed(policy) else None
+
+    @property
     def to_replay(self) -> int:
         """Number of entries since the last checkpoint, which opening replays."""
         return self._transactions.to_replay
@@ -290,7 +297,8 @@ class Transactions:
         **options: Any,
     ) -> Change:
         """Plan an action on the view, and commit it."""
-        check_progress(progress)
+        if progress is not None:
+            check_progress(progress)
         with self.lock:
             self.store.journal.require_writable()
             return self._commit(planner(self.view, *arguments, **options), progress)

@@ -48,7 +48,7 @@ from napari_agglo.session._start_segments import (
     segment_graph_of,
 )
 from napari_agglo.session._store import Report, SessionSources, Store, check_path
-from napari_agglo.session._store.stored_policy import AbsentPolicy, check_storable, warn_of_unnamed
+from napari_agglo.session._store.stored_policy import can_score, check_storable, warn_of_unnamed
 from napari_agglo.session._suggestions.suggestion_queue import Suggestions
 from napari_agglo.volumes import warn_of_places
 
@@ -359,7 +359,7 @@ class Session:
         checked = check_threshold(threshold, self.policy, self.graph)
         with self._lock:
             if checked != self._view.threshold:
-                if isinstance(self._state.policy, AbsentPolicy):
+                if not can_score(self.policy):
                     self.look(threshold=checked)  # refused here, not at every look that follows
                 self._view.threshold = checked
                 self.threshold_changed.emit(checked)

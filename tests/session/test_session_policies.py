@@ -107,6 +107,11 @@ def test_a_class_that_no_entry_point_names_is_passed_again(graph, tmp_path):
     Session.create(tmp_path / "a.agglo", graph, Power(2.0)).close()
     with Session.open(tmp_path / "a.agglo", policy=Power(2.0)) as session:
         assert not session.read_only
+        assert session.history.policy_to_pass is session.policy
+    with pytest.warns(DataWarning, match="read-only"):
+        session = Session.open(tmp_path / "a.agglo")
+    with session:
+        assert session.history.policy_to_pass is None, "its code is not there"
     with refuses("policy", "pass power(power=2.0)", facts=("power=1.0 instead of 2.0",)):
         Session.open(tmp_path / "a.agglo", policy=Power(1.0))
     failing = variant(score=lambda self, graph: 1 / 0)(2.0)

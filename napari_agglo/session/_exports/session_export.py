@@ -15,7 +15,7 @@ from napari_agglo.session._exports.csv_tables import EditRow, MergeRows
 from napari_agglo.session._history import History
 from napari_agglo.session._marks import Marks
 from napari_agglo.session._state import State
-from napari_agglo.session._store.stored_policy import AbsentPolicy
+from napari_agglo.session._store.stored_policy import can_score
 from napari_agglo.session._threshold_view import View
 
 
@@ -48,7 +48,7 @@ class SessionExport:
 
     @property
     def boundary_scores(self) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-        if isinstance(self._state.policy, AbsentPolicy):  # no priority is known
+        if not can_score(self._state.policy):  # no priority is known
             return np.zeros((0, 2), np.uint64), np.zeros(0)
         pairs, scores = self._view.boundary_scores.now(self._view)
         return self.graph.ids[pairs], scores

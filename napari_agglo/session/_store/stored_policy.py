@@ -76,7 +76,7 @@ def check_storable(policy: Policy, graph: RegionGraph) -> None:
 
     A class that no entry point names is accepted: it is passed to `Session.open`.
     """
-    if isinstance(policy, (LearnedPolicy, CallablePolicy)) or _is_ours(policy):
+    if _is_ours(policy):
         return
     kind, name = type(policy).__name__, policy.name
 
@@ -162,6 +162,16 @@ def warn_of_unnamed(policy: Policy) -> None:
 def needs_code(policy: Policy) -> bool:
     """Return whether code that is not of this package scores by a policy."""
     return isinstance(policy, CallablePolicy) or not _is_ours(policy) or bool(package_of(policy))
+
+
+def must_be_passed(policy: Policy) -> bool:
+    """Return whether `Session.open` needs a policy, as neither a file nor an entry point has it."""
+    return can_score(policy) and policy.name != LearnedPolicy.name and policy.name not in policies
+
+
+def can_score(policy: Policy) -> bool:
+    """Return whether the code of a policy is there, as it is not for an `AbsentPolicy`."""
+    return not isinstance(policy, AbsentPolicy)
 
 
 def _is_ours(policy: Policy) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import AggloError, Cancelled, InvalidInput, SetOption
-from napari_agglo.policy import CallablePolicy, is_training_data
+from napari_agglo.policy import is_training_data
 from napari_agglo.session import Session, SessionDamaged, SessionLocked
 from napari_agglo.session._store import PackageMissing
 from napari_agglo.volumes import replacing
@@ -348,7 +348,7 @@ def save_as(viewer: Any, path: Path) -> Job | None:
         report(progress, "copying", 0, 2)
         copy_session(source, target)
         report(progress, "opening the copy", 1, 2)
-        policy = built.policy if isinstance(built.policy, CallablePolicy) else None
+        policy = session.history.policy_to_pass
         copy = Session.open(target, policy=policy, progress=progress)
         copy.threshold = threshold
         prepare(copy, progress)

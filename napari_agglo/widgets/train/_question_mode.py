@@ -19,7 +19,7 @@ from napari_agglo._progress import ProgressCallback
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import contact_point
 from napari_agglo.learning import Question, Questions
-from napari_agglo.policy import LearnedPolicy, MeanPolicy, graph_digest
+from napari_agglo.policy import LearnedPolicy, MeanPolicy, graph_digest, policy_record
 from napari_agglo.widgets._key_bindings import KeyBindings, answer_button
 from napari_agglo.widgets._progress_row import RunRow
 from napari_agglo.widgets._project import Project, Regions, Trained
@@ -300,6 +300,6 @@ class TeachPanel(QWidget):
         text = f"{questions.n_answers} answered: {yes} yes, {no} no, {skipped} skipped"
         if learns:
             return f"{text} · learning from them; continue answering"
-        if not isinstance(questions.policy, LearnedPolicy):
+        if policy_record(questions.policy) is None:
             return f"{text} · a policy needs answers of both kinds"
         return f"{text} · learned from {questions.n_answers - questions.n_new}"

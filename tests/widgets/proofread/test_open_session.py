@@ -35,7 +35,7 @@ from napari_agglo.widgets.proofread import (
     create_session,
     open_session,
 )
-from napari_agglo.widgets.proofread._open_session import free_path
+from napari_agglo.widgets.proofread._open_session import free_path, save_as
 from napari_agglo.widgets.proofread._view_state import NAME, read_state
 
 LEFT = Qt.MouseButton.LeftButton
@@ -363,6 +363,29 @@ def test_save_as_goes_on_in_the_copy(hands, monkeypatch, tmp_path):
     with agglo.Session.open(old) as first:  # free, and as it was
         assert not any(item.undone for item in first.history)
     assert not list(tmp_path.glob("copies/.*"))
+
+
+CLASS = """
+class Large:
+    name, probabilistic = "large first", False
+    check = kernel = lambda self, graph: None
+    score = lambda self, graph: 1 / graph.contact_area()
+    to_json = lambda self: {"kind": "large first"}
+"""
+
+
+def test_a_copy_with_a_policy_of_no_entry_point_can_be_edited(hands, monkeypatch, tmp_path):
+    (tmp_path / "rules_of_a_copy.py").write_text(CLASS)
+    monkeypatch.syspath_prepend(tmp_path)
+    graph, path = hands.project.built.regions.graph, tmp_path / "first.agglo"
+    agglo.Session.create(path, graph, "rules_of_a_copy:Large").close()
+    open_session(hands.viewer, path, policy="rules_of_a_copy:Large")
+    hands.settle()
+    assert hands.project.session.path == path
+    save_as(hands.viewer, tmp_path / "second.agglo")
+    hands.settle()
+    assert hands.project.session.path == tmp_path / "second.agglo"
+    assert not hands.project.session.read_only
 
 
 def test_an_edit_that_is_not_saved_is_shown_in_red(hands, monkeypatch):

@@ -5,14 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QColor, QKeyEvent
 from qtpy.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
     QGridLayout,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QWidget,
@@ -21,8 +19,9 @@ from superqt.utils import qdebounced
 
 from napari_agglo.errors import AggloError
 from napari_agglo.evaluate import state_at
-from napari_agglo.session import Session
+from napari_agglo.session import Annotations, Session
 from napari_agglo.widgets._colours import GREY
+from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import button, column, label, link, named, pixel_word, row, when_gone
 from napari_agglo.widgets._session_worker import sentence
@@ -173,6 +172,24 @@ def _change(before: tuple[float, float], now: tuple[float, float]) -> str:
     return f" ({sign}{abs(change):.4f} by the edits)"
 
 
+_MARKS = {
+    "name": {
+        "name": "segment name",
+        "automatic": "no name",
+        "tooltip": "Name of the segment; press Enter to save it",
+    },
+    "comment": {
+        "name": "segment comment",
+        "automatic": "no comment",
+        "tooltip": "Comment of the segment; press Enter to save it",
+    },
+    "reviewed": {
+        "name": "segment reviewed",
+        "tooltip": "Mark this segment as reviewed (key U)",
+    },
+}
+
+
 class Details(QWidget):
     """The size, name, comment and marks of the active segment, and buttons for commands."""
 
@@ -181,17 +198,15 @@ class Details(QWidget):
         self.project = proofreader.project
         self.commands = proofreader.commands
         self.title = label("active segment", lines=2)
-        self.name = self._field("name", self.commands.rename)
-        self.comment = self._field("comment", self.commands.comment)
-        looked = "Mark this segment as reviewed (key U)"
-        self.reviewed = named(QCheckBox("reviewed"), "segment reviewed", looked)
+        verbs = Annotations.rename, Annotations.comment, Annotations.review
+        self.form = Form(*verbs, table=_MARKS, without=("segment",))
+        self.name, self.comment, self.reviewed = (self.form[mark].native for mark in _MARKS)
+        for mark, keep in (("name", self.commands.rename), ("comment", self.commands.comment)):
+            # magicgui emits `changed` at every key, and each change is an edit
+            self.form[mark].native.editingFinished.connect(partial(self._keep, mark, keep))
         self.reviewed.clicked.connect(lambda on: self.commands.review(bool(on)))
-        form = QFormLayout()
-        form.setContentsMargins(0, 0, 0, 0)
-        form.addRow("Name", row(self.name, self.reviewed))
-        form.addRow("Comment", self.comment)
         self.buttons = self._grid()
-        column(self, self.title, form, self.buttons, top=4, spacing=6)
+        column(self, self.title, self.form, self.buttons, top=4, spacing=6)
         self._topic = own_topic(self, "details", self.project)
         link(
             self._follow,
@@ -237,9 +252,7 @@ class Details(QWidget):
         self.merge.setEnabled(bool(active and project.selected))
         if session is None or not active:
             self.title.setText("Click a segment to activate it.")
-            for field in (self.name, self.comment):
-                field.setText("")
-            self.reviewed.setChecked(False)
+            self.form.show_values({"name": "", "comment": "", "reviewed": False})
             return
         if not project.worker.settled:  # a thread uses the session: update when it is free
             project.worker.latest(self._topic, lambda: None, lambda _: self._follow())
@@ -260,21 +273,12 @@ class Details(QWidget):
             if not field.hasFocus() or field.property("of") != active:
                 field.setText(text)
             field.setProperty("of", active)
-        self.reviewed.setChecked(mark.reviewed)
+        self.form.show_values({"reviewed": mark.reviewed})
 
-    def _field(self, mark: str, keep: Callable[[str], object]) -> QLineEdit:
-        """Return a text field for a mark of the active segment."""
-        field = named(
-            QLineEdit(),
-            f"segment {mark}",
-            f"{mark.capitalize()} of the segment; press Enter to save it",
-        )
-        field.setPlaceholderText(f"no {mark}")
-        field.editingFinished.connect(lambda: self._keep(field, mark, keep))
-        return field
-
-    def _keep(self, field: QLineEdit, which: str, act: Callable[[str], object]) -> None:
+    def _keep(self, which: str, act: Callable[[str], object]) -> None:
+        """Write a text of the active segment, if it is another than before."""
         project, session = self.project, self.project.session
+        field = self.form[which].native
         if session is None or not project.active or field.property("of") != project.active:
             return
         marks = session.marks.of(project.id_of(project.active)) if project.worker.settled else None

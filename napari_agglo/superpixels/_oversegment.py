@@ -65,6 +65,7 @@ TOP_LEVEL = 65535
 _SLAB = 1 << 21  # voxels converted and smoothed at a time: some 0.1 s
 _SAMPLE = 1 << 18  # voxels that tell whether a map is upside down
 _LEAST = 1 << 12  # voxels below which nothing is said of it
+_WIDE = 16  # voxels across a plane from which channels are told from a fourth axis
 _MOSTLY = 0.8  # share of voxels above the middle of the range from which it is called so
 _TRUNCATE = 4.0  # sigmas at which the Gaussian ends, as in scipy
 
@@ -363,8 +364,8 @@ def oversegment(
     Warns
     -----
     DataWarning
-        If the map is high nearly everywhere, as one of the inside of objects is, or constant; or
-        if Volumes are crops from different places.
+        If the map is high nearly everywhere, as one of the inside of objects is, or constant; if
+        its four axes may be those of affinities; or if Volumes are crops from different places.
 
     Notes
     -----
@@ -394,21 +395,8 @@ def oversegment(
         )
     check_nan(nan)
     refuse_colours(data, "boundary")
-    if (
-        len(shape) == 4
-        and 3 <= shape[0] <= 32
-        and min(shape[2:]) > max(shape[0], 16)
-        and not per_plane
-    ):
-        raise InvalidInput(
-            f"`boundary` (shape {shape}) looks like affinities, a volume for each offset, not like "
-            "one boundary map",
-            argument="boundary",
-            remedy=(
-                ReadAffinities(),
-                SetOption("per_plane", True, when=f"if these are {shape[0]} separate volumes"),
-            ),
-        )
+    if not per_plane:
+        _refuse_channels(shape)
     gate = ValueGate.of(data.dtype, value_range, "boundary", "value_range")
     if per_plane and len(shape) < 3:
         raise InvalidInput(
@@ -466,6 +454,35 @@ def oversegment(
     else:
         task.run(slice(None), 1, partial(report, progress))
     return labels
+
+
+def _refuse_channels(shape: tuple[int, ...]) -> None:
+    """Refuse affinities, a volume for each offset; warn of an array of four axes that may be such.
+
+    It may not where the first axis is as long as those of a plane.
+    """
+    if len(shape) != 4 or not 2 <= shape[0] <= 32 or min(shape[2:]) <= shape[0]:
+        return
+    ways = (
+        ReadAffinities(),
+        SetOption("per_plane", True, when=f"if these are {shape[0]} separate volumes"),
+    )
+    if shape[0] > 2 and min(shape[2:]) > _WIDE:
+        raise InvalidInput(
+            f"`boundary` (shape {shape}) looks like affinities, a volume for each offset, not like "
+            "one boundary map",
+            argument="boundary",
+            remedy=ways,
+        )
+    if math.prod(shape) < _LEAST:  # a few voxels tell nothing
+        return
+    warning = DataWarning(
+        f"`boundary` (shape {shape}) may be affinities, a volume for each offset, and is taken for "
+        "one boundary map with four axes",
+        argument="boundary",
+        remedy=ways,
+    )
+    warn_caller(warning)
 
 
 def _is_constant(values: Array) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from refusals import refuses
@@ -12,6 +14,7 @@ from napari_agglo.errors import (
     PickIndex,
     ReadAffinities,
     SetOption,
+    alternatives,
 )
 from napari_agglo.superpixels import oversegment
 from napari_agglo.volumes import affinities
@@ -160,6 +163,28 @@ def test_affinities_with_channels_last_have_a_way_in(dtype):
         oversegment(channels_last, value_range=(0, 255))
     first = np.moveaxis(channels_last, -1, 0)
     assert affinities(first, value_range=(0, 255)).shape == (20, 24, 28)
+
+
+@pytest.mark.parametrize(
+    ("shape", "warned"),
+    [
+        ((2, 20, 24, 28), True),  # of two offsets
+        ((3, 40, 12, 16), True),  # narrow
+        ((12, 12, 12, 12), False),  # no axis is shorter
+        ((2, 3, 8, 9), False),  # too small to tell
+        ((2, 80, 90), False),  # a volume
+    ],
+)
+def test_an_array_that_may_be_affinities_is_warned_of(shape, warned):
+    cue = np.random.default_rng(0).random(shape)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        labels = oversegment(cue)
+    assert labels.shape == shape
+    assert [one.message.argument for one in caught] == ["boundary"] * warned
+    for one in caught:
+        assert ReadAffinities() in alternatives(one.message.remedy)
+    oversegment(cue, per_plane=True)  # no warning: planes of their own
 
 
 def test_affinities_have_a_way_in():

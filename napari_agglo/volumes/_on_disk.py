@@ -79,12 +79,12 @@ def pick(data: Any, fixed: dict[int, int]) -> Any:
         return data
     kept = [axis for axis in range(len(data.shape)) if axis not in fixed]
 
-    read = _ReadPicked(data, tuple(kept), tuple(fixed.items()))
+    inner = _PickedIndex(len(data.shape), tuple(kept), tuple(fixed.items()))
     if isinstance(data, np.ndarray):
-        return read((slice(None),) * len(kept))
+        return data[inner((slice(None),) * len(kept))]
     chunks = data.chunks and tuple(data.chunks[axis] for axis in kept)
     shape = tuple(data.shape[axis] for axis in kept)
-    return OnDisk(shape, data.dtype, read, chunks)
+    return OnDisk(shape, data.dtype, _ReadInner(data, inner), chunks)
 
 
 def crop(data: Any, spans: Mapping[int, range]) -> Any:
@@ -94,7 +94,7 @@ def crop(data: Any, spans: Mapping[int, range]) -> Any:
     sides = [spans.get(axis, range(int(n))) for axis, n in enumerate(data.shape)]
     if isinstance(data, np.ndarray):
         return data[tuple(slice(side.start, side.stop) for side in sides)]
-    read = _ReadCropped(data, tuple(side.start for side in sides))
+    read = _ReadInner(data, _CroppedIndex(tuple(side.start for side in sides)))
     shape = tuple(map(len, sides))
     chunks = data.chunks and tuple(map(min, data.chunks, shape))
     return OnDisk(shape, data.dtype, read, chunks)
@@ -104,49 +104,45 @@ def crop(data: Any, spans: Mapping[int, range]) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _ReadPicked:
-    """Read with some axes fixed at an index."""
+class _ReadInner:
+    """Read a part of an array by the index of that part in the whole."""
 
     data: Any
+    inner: Callable[[Index], Index]
+
+    def __call__(self, index: Index) -> Any:
+        return self.data[self.inner(index)]
+
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there."""
+        return int(self.data.absent(self.inner(index), values))
+
+    def files(self, index: Index) -> Any:
+        """Return the files of chunks."""
+        return self.data.files(self.inner(index))
+
+
+@dataclass(frozen=True)
+class _PickedIndex:
+    """Index of an array of which some axes are fixed."""
+
+    ndim: int
     kept: tuple[int, ...]
     fixed: tuple[tuple[int, int], ...]
 
-    def __call__(self, index: Index) -> Any:
-        return self.data[self._inner(index)]
-
-    def absent(self, index: Index, values: Any) -> int:
-        """Return the chunks that are not there."""
-        return int(self.data.absent(self._inner(index), values))
-
-    def files(self, index: Index) -> Any:
-        """Return the files of chunks."""
-        return self.data.files(self._inner(index))
-
-    def _inner(self, index: Index) -> Index:
+    def __call__(self, index: Index) -> Index:
         inner: dict[int, int | slice] = dict(zip(self.kept, index, strict=True))
         inner.update(self.fixed)
-        return tuple(inner[axis] for axis in range(len(self.data.shape)))
+        return tuple(inner[axis] for axis in range(self.ndim))
 
 
-@dataclass(frozen=True, eq=False)
-class _ReadCropped:
-    """Read a part of a crop that begins at `start`."""
+@dataclass(frozen=True)
+class _CroppedIndex:
+    """Index of an array of which a crop begins at `start`."""
 
-    data: Any
     start: tuple[int, ...]
 
-    def __call__(self, index: Index) -> Any:
-        return self.data[self._inner(index)]
-
-    def absent(self, index: Index, values: Any) -> int:
-        """Return the chunks that are not there."""
-        return int(self.data.absent(self._inner(index), values))
-
-    def files(self, index: Index) -> Any:
-        """Return the files of chunks."""
-        return self.data.files(self._inner(index))
-
-    def _inner(self, index: Index) -> Index:
+    def __call__(self, index: Index) -> Index:
         return tuple(
             slice(one.start + first, one.stop + first, one.step)
             if isinstance(one, slice)

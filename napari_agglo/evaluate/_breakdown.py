@@ -19,6 +19,9 @@ from napari_agglo.volumes import Contingency, contingency, dense_labels
 if TYPE_CHECKING:
     import pandas as pd
 
+# Function of groups of overlaps and of their voxels: the columns of centroids and voxels.
+Places = Callable[[NDArray[np.int64], NDArray[np.int64]], dict[str, NDArray[Any]]]
+
 
 @dataclass(frozen=True, eq=False)
 class Breakdown:
@@ -184,8 +187,6 @@ def breakdown(
     0   3       2       0.5         0.5        0
     1   4       2       0.5         2.5        2
     """
-    import pandas as pd
-
     one, two = dense_labels(labels, "labels"), dense_gold(gold)
     table = contingency(one, two, ignore_labels=ignore_labels, progress=progress)
     sums = coordinate_sums(table, one, two, progress)
@@ -195,16 +196,7 @@ def breakdown(
         nearest = nearest_voxels(table, one, two, groups, centroids, progress)
         return _columns("centroid", centroids) | _columns("voxel", nearest)
 
-    overlaps = {
-        "segment": table.row_ids[table.rows],
-        "gold": table.column_ids[table.columns],
-        "voxels": table.counts,
-    }
-    return Breakdown(
-        _side(table.columns, table.counts, two.ids, table.columns, places),
-        _side(table.rows, table.counts, one.ids, table.rows, places),
-        pd.DataFrame(overlaps | places(np.arange(table.counts.size), table.counts)),
-    )
+    return _assembled(table, places)
 
 
 def table_breakdown(graph: RegionGraph, table: Contingency) -> Breakdown:
@@ -236,8 +228,6 @@ def table_breakdown(graph: RegionGraph, table: Contingency) -> Breakdown:
     2    0.5
     Name: contribution, dtype: float64
     """
-    import pandas as pd
-
     where = np.nan_to_num(graph.centroids())[table.rows]
     weights = table.counts[:, None]
 
@@ -248,6 +238,13 @@ def table_breakdown(graph: RegionGraph, table: Contingency) -> Breakdown:
         nearest = order[np.searchsorted(groups[order], np.arange(len(voxels)))]
         inside = np.floor(where[nearest] + 0.5).astype(np.int64)
         return _columns("centroid", means) | _columns("voxel", inside)
+
+    return _assembled(table, places)
+
+
+def _assembled(table: Contingency, places: Places) -> Breakdown:
+    """Return the breakdown of overlaps, of which a function knows the places."""
+    import pandas as pd
 
     overlaps = {
         "segment": table.row_ids[table.rows],
@@ -348,7 +345,7 @@ def _side(
     shared: NDArray[np.int64],
     ids: NDArray[Any],
     members: NDArray[np.int64],
-    places: Callable[[NDArray[np.int64], NDArray[np.int64]], dict[str, NDArray[Any]]],
+    places: Places,
 ) -> pd.DataFrame:
     """Return the table of one side, from the pairs that overlap.
 

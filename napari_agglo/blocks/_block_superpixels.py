@@ -27,6 +27,7 @@ from napari_agglo.errors import InvalidInput
 from napari_agglo.superpixels._oversegment import (
     Recipe,
     check_values,
+    flat_axes,
     flood_block,
     least_size,
     sigmas_in_voxels,
@@ -77,17 +78,8 @@ def cut_block(
     least = least_size(min_size, sum(connected), False)
     inside = None if mask is None else mask != 0
     not_finite = check_values(values, gate, nan, inside, tick)
-    # Axes of one voxel are dropped, as in `oversegment`.
-    drop = tuple(a for a in range(1 if per_plane else 0, len(whole)) if whole[a] == 1)
-    drop = drop[1:] if len(drop) == len(whole) else drop
-    kept = [axis for axis in range(len(whole)) if axis not in drop]
-    recipe = Recipe(
-        gate.limits,
-        not not_finite,
-        [sigmas[axis] for axis in kept],
-        [connected[axis] for axis in kept],
-        least,
-    )
+    drop = flat_axes(tuple(whole), per_plane)
+    recipe = Recipe(gate.limits, not not_finite, sigmas, connected, least).without(drop)
     grid, state, count = flood_block(
         values.squeeze(drop), None if inside is None else inside.squeeze(drop), None, recipe, tick
     )

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -157,6 +157,26 @@ class Recipe:
     sigmas: Sequence[float]
     connected: Sequence[bool]
     min_size: int
+
+    def without(self, axes: tuple[int, ...]) -> Recipe:
+        """Return the parameters of arrays that lack some axes."""
+        kept = [axis for axis in range(len(self.sigmas)) if axis not in axes]
+        sigmas, connected = [self.sigmas[k] for k in kept], [self.connected[k] for k in kept]
+        return replace(self, sigmas=sigmas, connected=connected)
+
+
+def flat_axes(shape: tuple[int, ...], per_plane: bool) -> tuple[int, ...]:
+    """Return the axes of length 1 to drop: slabs and walls along them would cost memory.
+
+    One stays if there is no other, and the planes of `per_plane` stay.
+
+    Examples
+    --------
+    >>> flat_axes((1, 5, 1), False), flat_axes((1, 5, 1), True), flat_axes((1, 1), False)
+    ((0, 2), (2,), (1,))
+    """
+    flat = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
+    return flat[1:] if len(flat) == len(shape) else flat
 
 
 def segment_block(
@@ -431,17 +451,8 @@ def oversegment(
         elif boundary is mapped:  # affinities were looked at; oriented maps may be mostly high
             warn_if_inverted(values, gate)
 
-    # Axes of length 1 are dropped: slabs and walls along them would cost memory for nothing.
-    drop = tuple(axis for axis in range(1 if per_plane else 0, len(shape)) if shape[axis] == 1)
-    drop = drop[1:] if len(drop) == len(shape) else drop
-    keep = [axis for axis in range(len(shape)) if axis not in drop]
-    recipe = Recipe(
-        gate.limits,
-        not not_finite,
-        [sigmas[axis] for axis in keep],
-        [connected[axis] for axis in keep],
-        least,
-    )
+    drop = flat_axes(shape, per_plane)
+    recipe = Recipe(gate.limits, not not_finite, sigmas, connected, least).without(drop)
     task = _Task(
         values.squeeze(drop),
         None if inside is None else inside.squeeze(drop),

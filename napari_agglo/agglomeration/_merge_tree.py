@@ -476,7 +476,7 @@ class MergeTree:
         return float(self.heights[merge]) if merge >= 0 else -np.inf
 
     def _check_threshold(self, threshold: float, *, or_merges: bool = False) -> None:
-        """Refuse what is no number, and a threshold outside [0, 1] where priorities are inside."""
+        """Refuse a threshold that is no number, or outside [0, 1] where priorities are inside."""
         if not is_number(threshold):
             raise InvalidInput(
                 f"`threshold` must be a number, got {threshold!r}",

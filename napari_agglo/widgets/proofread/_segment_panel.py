@@ -252,7 +252,9 @@ class Details(QWidget):
         self.merge.setEnabled(bool(active and project.selected))
         if session is None or not active:
             self.title.setText("Click a segment to activate it.")
-            self.form.show_values({"name": "", "comment": "", "reviewed": False})
+            for field in (self.name, self.comment):
+                field.setText("")
+            self.reviewed.setChecked(False)
             return
         if not project.worker.settled:  # a thread uses the session: update when it is free
             project.worker.latest(self._topic, lambda: None, lambda _: self._follow())
@@ -273,7 +275,7 @@ class Details(QWidget):
             if not field.hasFocus() or field.property("of") != active:
                 field.setText(text)
             field.setProperty("of", active)
-        self.form.show_values({"reviewed": mark.reviewed})
+        self.reviewed.setChecked(mark.reviewed)
 
     def _keep(self, which: str, act: Callable[[str], object]) -> None:
         """Write a text of the active segment, if it is another than before."""

@@ -1,4 +1,4 @@
-"""Checks of the chosen layers, without reading pixels: do they make one dataset?
+"""Checks of the chosen layers, without reading pixels, and whether they make one dataset.
 
 In its own file because `_selection.py` keeps what is chosen, whether it fits together or not.
 """

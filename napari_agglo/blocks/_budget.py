@@ -60,13 +60,15 @@ SAMPLE_ERROR = 0.1
 # Share of regions and boundaries that the final merges of groups leave: 0.54 to 0.64, measured
 # there by the size of the groups.
 LEFT = 0.55
-# Voxels a second and thread, for the minutes of a dry run, as in the tables there. Those of
-# precomputed and overlap are by `blocks status` of a run of 256 x 256 x 256 voxels, and so are the
-# seconds of a voxel that is predicted: those of the filters in 3-D, and of each tree.
+# Voxels a CPU second, for the minutes of a dry run: those of the run of 1024 x 1024 x 1024 there,
+# whose floods had 1.13 times its voxels with their halos. Those of precomputed and overlap are by
+# `blocks status` of an earlier run of 256 x 256 x 256 voxels, and so are the seconds of a voxel
+# that is predicted: those of the filters in 3-D, and of each tree.
 RATES = {
-    "cut": 2.4e6, "superpixels": 40e6, "overview": 45e6, "statistics": 11e6, "reduce": 56e6,
-    "tree": 32e6, "labels": 27e6, "pyramid": 50e6, "precomputed": 3.9e6, "overlap": 23e6,
+    "cut": 16e6, "superpixels": 89e6, "overview": 1.2e9, "statistics": 36.8e6, "reduce": 335e6,
+    "tree": 89e6, "labels": 149e6, "pyramid": 1.7e9, "precomputed": 3.9e6, "overlap": 23e6,
 }  # fmt: skip
+STATISTICS_COST = 0.7, 0.3  # share of one cue in the time above: of the voxels, and of each cue
 PREDICT_SECONDS = 0.23e-6, 0.054e-6
 
 
@@ -408,9 +410,12 @@ def stage_seconds(plan: Plan) -> dict[str, float]:
     voxels = math.prod(plan.shape)
     shapes = plan.pyramid("labels").shapes
     coarse = sum(math.prod(shape) for shape in shapes[:-1])  # which are read for the next
-    work = {"statistics": voxels, "reduce": voxels, "labels": voxels, "pyramid": coarse}
+    rows = voxels * (STATISTICS_COST[0] + STATISTICS_COST[1] * len(plan.cue_names))
+    work = {"statistics": rows, "reduce": voxels, "labels": voxels, "pyramid": coarse}
     if plan.superpixels is None:
-        work |= {"cut": voxels, "superpixels": voxels, "overview": coarse}
+        halo = halo_sides(plan.halo, plan.shape, plan.per_plane)
+        flooded = _flooded(plan.shape, halo, plan.block)
+        work |= {"cut": flooded, "superpixels": voxels, "overview": coarse}
     if plan.precomputed:
         work["precomputed"] = sum(math.prod(shape) for shape in shapes)
     if plan.gold is not None:
@@ -420,6 +425,13 @@ def stage_seconds(plan: Plan) -> dict[str, float]:
         each = PREDICT_SECONDS[0] + PREDICT_SECONDS[1] * plan.trees
         seconds["predict"] = voxels * each / plan.workers
     return seconds | {"tree": voxels / RATES["tree"]}  # in one thread
+
+
+def _flooded(shape: Sequence[int], halo: Sequence[int], block: Sequence[int]) -> int:
+    """Return the voxels of all blocks of these sides with their halos."""
+    counts = [-(-n // side) for n, side in zip(shape, block, strict=True)]
+    axes = zip(shape, halo, counts, strict=True)
+    return math.prod(n + 2 * h * (count - 1) for n, h, count in axes)
 
 
 def block_bytes(plan: Plan, block: Sequence[int]) -> int:
@@ -564,12 +576,9 @@ def _best_block(plan: Plan, room: int, threads: int) -> tuple[float, tuple[int, 
         fits = block_bytes(plan, sides) <= room
         if not fits and sides != smallest:
             continue
-        counts = [-(-n // side) for n, side in zip(plan.shape, sides, strict=True)]
-        n_blocks = math.prod(counts)
-        flooded = math.prod(
-            n + 2 * h * (count - 1) for n, h, count in zip(plan.shape, halo, counts, strict=True)
-        )
-        cost = flooded * -(-n_blocks // threads) / n_blocks if fits else math.inf
+        n_blocks = math.prod(-(-n // side) for n, side in zip(plan.shape, sides, strict=True))
+        busy = -(-n_blocks // threads) / n_blocks  # share of the blocks that one thread does
+        cost = _flooded(plan.shape, halo, sides) * busy if fits else math.inf
         if best is None or (cost, n_blocks, sides) < best:
             best = (cost, n_blocks, sides)
     assert best is not None  # the smallest blocks are never passed over

@@ -146,3 +146,31 @@ def test_each_stage_by_itself_takes_no_more_than_its_part_of_the_plan(tmp_path, 
             over[stage.name] = (peak - before, most)
     assert over == {}
     assert max(shares.values()) > 0.4, "test invalid: the plan reckons with far more"
+
+
+# Rows of the tables of docs/scale.md, and the stages of the estimate that they measure.
+MEASURED = {
+    "superpixels: flood with a halo": "cut", "superpixels: write": "superpixels",
+    "pyramid of the superpixels": "overview", "statistics": "statistics",
+    "reduction to the graph": "reduce", "agglomeration": "tree", "labels": "labels",
+    "pyramid of the labels": "pyramid",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "cues"), [("run-full", 1), ("run-four-full", 4)])
+def test_the_minutes_are_those_of_the_measured_runs(tmp_path, name, cues):
+    """The rates are refreshed when the tables are."""
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    table = page.split(f"<!-- bench-blocks {name}: begin -->")[1].split("<!-- bench-blocks")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    seconds = {row[0]: float(row[1].replace(",", "")) for row in rows[2:]}
+    zarr.create_array(str(tmp_path / "c.zarr"), shape=(1024,) * 3, chunks=(512,) * 3, dtype="u1")
+    names = ("boundary", *"abc")[:cues]
+    plan = blocks.plan(
+        None, dict.fromkeys(names, str(tmp_path / "c.zarr")), ranges=(0, 255), memory="5GB",
+        block=(352, 512, 512), halo=16, statistics="mean", workers=1,
+    )  # fmt: skip
+    expected = _budget.stage_seconds(plan)
+    for row, stage in MEASURED.items():
+        assert 0.5 < expected[stage] / seconds[row] < 2, stage
+    assert 60 * blocks.estimate(plan).minutes == pytest.approx(seconds["all"], rel=0.4)

@@ -44,7 +44,10 @@ DESCRIPTION = (
 # Share of faces between blocks above which the halo is called too small: docs/scale.md.
 DISAGREEMENT = 0.001
 # CPU seconds of a block of 192 x 192 x 192 voxels in the stages that take longest (docs/scale.md).
-_SECONDS = {"predict": 20.0, "cut": 4.5, "superpixels": 0.4, "statistics": 0.8, "tree": 0.15}
+_SECONDS = {
+    "predict": 20.0, "cut": 0.6, "superpixels": 0.08, "statistics": 0.2, "tree": 0.08,
+    "labels": 0.05, "precomputed": 1.8, "overlap": 0.3,
+}  # fmt: skip
 _BUDGET = (
     "The budget is that of all processes on this machine together, and with --client of each\n"
     "worker process on another machine."
@@ -358,11 +361,11 @@ def _note_disagreement(share: float, console: Console) -> None:
 def _shares(state: Status, only: str | None) -> Stages:
     """Return the share of each stage in the work of a run."""
     blocks = max((one.tasks for one in state.stages), default=1)
-    return [
-        (one.name, _SECONDS.get(one.name, 0.2) * (one.tasks if one.tasks > 1 else blocks))
-        for one in state.stages
-        if only is None or one.name == only
-    ]
+    shares = []
+    for one in state.stages:
+        each = _SECONDS.get(one.name.partition("-")[0], 0.02)
+        shares.append((one.name, each * (one.tasks if one.tasks > 1 else blocks)))
+    return [share for share in shares if only in (None, share[0])]
 
 
 class _client:

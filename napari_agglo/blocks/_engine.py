@@ -436,18 +436,26 @@ class _Runner:
     ) -> Iterator[tuple[int, Result]]:
         folder = str(self._job.folder)
         try:
-            for index, result in workers.results(
+            results = workers.results(
                 run_task, left, lambda index: (folder, stage.name, index), stage.name,
                 self._task_bytes(stage, left), count.stop.is_set,
-            ):  # fmt: skip
+            )  # fmt: skip
+            for index, result in results:
                 if isinstance(result, Exception):
-                    message = f"{type(result).__name__}: {result}"
-                    yield index, {"failed": message, "fatal": False}
+                    yield index, self._died(stage, index, result)
                 else:
                     yield index, result
                 count.add(index)
         finally:
             count.stop.set()
+
+    def _died(self, stage: Stage, index: int, error: Exception) -> Result:
+        """Return the result of a task whose worker died too often, and which wrote no log."""
+        done = read_marker(self._job, stage.name, index)
+        if done is not None:  # it died after it had done the task
+            return done
+        write_failure(self._job, stage, index, error)
+        return {"failed": f"{type(error).__name__}: {error}", "fatal": False}
 
     def _task_bytes(self, stage: Stage, left: list[int]) -> int:
         """Return the memory of the largest task of a stage.

@@ -1,4 +1,4 @@
-"""Runs with a dask.distributed client: budget, results, a killed worker; progress of a run."""
+"""Runs with a dask.distributed client: budget, futures, killed workers, cancel; progress."""
 
 from __future__ import annotations
 
@@ -199,6 +199,40 @@ def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):
     assert len(set(tasks)) == len(tasks), "no finished block was done again"
     assert content(folder) == content(alone)
     cluster.wait_for_workers(3)  # one of them new, for the next test
+
+
+RUN_TASK = _engine.run_task
+
+
+def deadly(folder, stage, index, *rest):
+    """Do a task, or end the process before the fourth of `cut` and after the fifth."""
+    if (stage, index) == ("cut", 3):
+        os.kill(os.getpid(), signal.SIGKILL)
+    notes = RUN_TASK(folder, stage, index, *rest)
+    if (stage, index) == ("cut", 4):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return notes
+
+
+def test_a_task_whose_worker_dies_too_often_has_a_log(cluster, place, alone, monkeypatch):
+    folder = place / "deadly"
+    planned(place, "deadly")
+    with monkeypatch.context() as patched:
+        patched.setattr(_engine, "run_task", deadly)
+        patched.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
+        with refuses("folder", "cut-000003.log") as refused:
+            blocks.run(folder, client=cluster, workers=1)
+    assert "KilledWorker" in str(refused.value)
+    state = blocks.status(folder).stages[0]
+    assert (state.name, state.done, state.failed) == ("cut", 11, 1), "the fifth had been done"
+    log = (folder / "failures" / "cut-000003.log").read_text()
+    assert "--stage cut --block 3" in log
+    assert str(place / "boundary.zarr") in log
+    assert "KilledWorker" in log
+    cluster.wait_for_workers(3)
+    assert blocks.run(folder, client=cluster).is_complete
+    assert content(folder) == content(alone)
+    assert not any((folder / "failures").iterdir())
 
 
 CLIENT = """

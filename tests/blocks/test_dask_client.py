@@ -201,6 +201,37 @@ def test_a_worker_that_is_killed_loses_no_finished_block(cluster, place, alone):
     cluster.wait_for_workers(3)  # one of them new, for the next test
 
 
+def held_at_once(cluster, folder, most):
+    """Run; return the tasks of `cut` that the scheduler still holds after most are done.
+
+    It is asked again while these are more than `most`, as it hears of a release a little later.
+    """
+    scheduler, held = cluster.cluster.scheduler, []
+
+    def count(progress):
+        if progress.stage == "cut" and progress.done == 10:
+            until = time.monotonic() + (10 if most else 0.5)
+            while len(held_now := list(scheduler.tasks)) > most and time.monotonic() < until:
+                time.sleep(0.02)
+            held.append(len(held_now))
+
+    blocks.run(folder, client=cluster, progress=count)
+    assert held, "test invalid"
+    return held[0]
+
+
+def test_futures_of_finished_tasks_are_released(cluster, place, monkeypatch):
+    planned(place, "released")
+    assert held_at_once(cluster, place / "released", 3) <= 3, "those in flight, one a worker"
+    planned(place, "kept")
+    kept = []
+    with monkeypatch.context() as patched:
+        patched.setattr(distributed.Future, "release", kept.append)
+        assert held_at_once(cluster, place / "kept", 0) >= 10, "test invalid: all would be held"
+    for future in kept:
+        future.release()
+
+
 RUN_TASK = _engine.run_task
 
 

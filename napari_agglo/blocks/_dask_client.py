@@ -10,12 +10,17 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from napari_agglo._data_warnings import warn_caller
 from napari_agglo.blocks._budget import best_processes, no_room, tasks_that_fit
 from napari_agglo.blocks._plan import Plan
+from napari_agglo.errors import DataWarning
+
+_PATIENCE = 600.0  # seconds to wait for tasks that run when a run is stopped
+_PAUSE = 0.2  # between two questions to the workers
 
 Process = tuple[str, int, int]  # name and address of a machine, number of a process
 
@@ -31,6 +36,12 @@ class _Place:
 
 def _this_process() -> Process:
     return socket.gethostname(), uuid.getnode(), os.getpid()
+
+
+def _running(keys: Sequence[str], dask_worker: Any) -> int:
+    """Return the number of tasks that a worker does or is about to do, also of cancelled ones."""
+    state = dask_worker.state
+    return len({task.key for task in (*state.executing, *state.ready)}.intersection(keys))
 
 
 class Workers:
@@ -55,11 +66,15 @@ class Workers:
         name: str,
         task_bytes: int,
         is_stopped: Callable[[], bool],
-    ) -> Iterator[tuple[int, Any]]:
+        tell_waiting: Callable[[int], None],
+    ) -> Generator[tuple[int, Any], None, None]:
         """Do tasks of so many bytes, and give the number and the result of each as it completes.
 
         A result is that of `work`, or the exception of a worker that died too often. Futures are
         released: those that are kept make dask run finished tasks again when a worker dies.
+
+        After an error or a cancel no task begins, and those that run are waited for: `tell_waiting`
+        is called with their number.
         """
         from distributed import as_completed
 
@@ -110,6 +125,31 @@ class Workers:
         finally:
             if begun:  # an error, or a cancel: what waits is not begun
                 self._client.cancel(list(running.futures), force=True)
+                self._wait(list(begun), tell_waiting)
+
+    def _wait(self, keys: Sequence[str], tell_waiting: Callable[[int], None]) -> None:
+        """Wait until no worker does any of these tasks, which go on when they are cancelled."""
+        until = time.monotonic() + _PATIENCE
+        idle = 0
+        while (
+            idle < 2
+        ):  # a task that was sent at the moment of the cancel may begin after the first
+            try:
+                counts = self._client.run(_running, keys, on_error="ignore")
+            except Exception:  # the scheduler has gone, and with it the way to ask
+                return
+            left = sum(counts.values())
+            if left and time.monotonic() > until:
+                problem = (
+                    f"{left} tasks still run on workers, {_PATIENCE:.0f} s after the run ended"
+                )
+                remedy = "wait for them before the next run, or restart the workers"
+                warn_caller(DataWarning(problem, argument="client", remedy=remedy))
+                return
+            idle = 0 if left else idle + 1
+            if left:
+                tell_waiting(left)
+            time.sleep(_PAUSE)
 
     def _places(self, task_bytes: int) -> list[_Place]:
         """Return the processes to use, as they are now: workers come and go."""

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -438,14 +438,15 @@ class _Runner:
         try:
             results = workers.results(
                 run_task, left, lambda index: (folder, stage.name, index), stage.name,
-                self._task_bytes(stage, left), count.stop.is_set,
+                self._task_bytes(stage, left), count.stop.is_set, count.wait,
             )  # fmt: skip
-            for index, result in results:
-                if isinstance(result, Exception):
-                    yield index, self._died(stage, index, result)
-                else:
-                    yield index, result
-                count.add(index)
+            with closing(results):  # which waits for tasks that run, before the lock is released
+                for index, result in results:
+                    if isinstance(result, Exception):
+                        yield index, self._died(stage, index, result)
+                    else:
+                        yield index, result
+                    count.add(index)
         finally:
             count.stop.set()
 

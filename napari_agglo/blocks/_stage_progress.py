@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 
 from napari_agglo._progress import Progress, ProgressCallback
 from napari_agglo.blocks._run_files import Job
@@ -77,6 +78,14 @@ class StageProgress:
             raise Cancelled("Cancelled.")
         if time.monotonic() - self._last >= _PAUSE:
             self.tell(inside.whole if self._total == 1 else 0.0)
+
+    def wait(self, n: int) -> None:
+        """Report that a run which was stopped waits for so many tasks."""
+        if self._progress is None:
+            return
+        with suppress(Exception), self._lock:  # a cancel is on its way already
+            detail = f"waiting for {n} task{'s' if n != 1 else ''} that workers have begun"
+            self._progress(Progress(self._stage.name, self._done, self._total, detail=detail))
 
     def tell(self, inside: float = 0.0) -> None:
         """Report the progress of the stage."""

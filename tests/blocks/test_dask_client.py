@@ -24,6 +24,7 @@ import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.blocks import _budget, _dask_client, _engine, _stage_progress
 from napari_agglo.blocks._dask_client import Workers
+from napari_agglo.errors import Cancelled, DataWarning
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -82,7 +83,7 @@ def in_flight(client, plan, task_bytes, together, most=None, tasks=9):
     workers = Workers(client, plan, most)
     with tempfile.TemporaryDirectory() as folder:
         given = (work, range(tasks), lambda n: (n, folder, together))
-        done = list(workers.results(*given, "t", task_bytes, lambda: False))
+        done = list(workers.results(*given, "t", task_bytes, lambda: False, print))
     assert sorted(index for index, _ in done) == list(range(tasks))
     together = at_a_time([(began, ended) for _, (_, began, ended) in done])
     return together, len({process for _, (process, _, _) in done}), workers.others
@@ -226,7 +227,7 @@ def test_futures_of_finished_tasks_are_released(cluster, place, monkeypatch):
     planned(place, "kept")
     kept = []
     with monkeypatch.context() as patched:
-        patched.setattr(distributed.Future, "release", kept.append)
+        patched.setattr(distributed.Future, "release", lambda self: kept.append(self))
         assert held_at_once(cluster, place / "kept", 0) >= 10, "test invalid: all would be held"
     for future in kept:
         future.release()
@@ -236,13 +237,10 @@ RUN_TASK = _engine.run_task
 
 
 def deadly(folder, stage, index, *rest):
-    """Do a task, or end the process before the fourth of `cut` and after the fifth."""
+    """Do a task, or end the process before the fourth of `cut`."""
     if (stage, index) == ("cut", 3):
         os.kill(os.getpid(), signal.SIGKILL)
-    notes = RUN_TASK(folder, stage, index, *rest)
-    if (stage, index) == ("cut", 4):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return notes
+    return RUN_TASK(folder, stage, index, *rest)
 
 
 def test_a_task_whose_worker_dies_too_often_has_a_log(cluster, place, alone, monkeypatch):
@@ -255,7 +253,7 @@ def test_a_task_whose_worker_dies_too_often_has_a_log(cluster, place, alone, mon
             blocks.run(folder, client=cluster, workers=1)
     assert "KilledWorker" in str(refused.value)
     state = blocks.status(folder).stages[0]
-    assert (state.name, state.done, state.failed) == ("cut", 11, 1), "the fifth had been done"
+    assert (state.name, state.done, state.failed) == ("cut", 11, 1)
     log = (folder / "failures" / "cut-000003.log").read_text()
     assert "--stage cut --block 3" in log
     assert str(place / "boundary.zarr") in log
@@ -264,6 +262,73 @@ def test_a_task_whose_worker_dies_too_often_has_a_log(cluster, place, alone, mon
     assert blocks.run(folder, client=cluster).is_complete
     assert content(folder) == content(alone)
     assert not any((folder / "failures").iterdir())
+
+
+def test_a_task_whose_worker_dies_after_it_was_done_is_done(cluster, place, alone, monkeypatch):
+    def results(self, work, tasks, arguments, *rest):
+        for index in tasks:
+            work(*arguments(index))
+            yield index, distributed.KilledWorker(index, None, 3)
+
+    planned(place, "late")
+    monkeypatch.setattr(Workers, "results", results)
+    assert blocks.run(place / "late", client=cluster).is_complete
+    assert content(place / "late") == content(alone)
+    assert not (place / "late" / "failures").exists()
+
+
+def patient(folder, stage, index, *rest):
+    """Do a task; all but the first wait for a file beside the results folder."""
+    Path(f"{folder}-begun-{index}").touch()
+    until = time.time() + 60
+    while index and not Path(f"{folder}-go").exists() and time.time() < until:
+        time.sleep(0.02)
+    notes = RUN_TASK(folder, stage, index, *rest)
+    Path(f"{folder}-ended-{index}").touch()
+    return notes
+
+
+def test_a_cancel_waits_for_tasks_that_run(cluster, place, alone, monkeypatch):
+    """The lock is held until no worker does a task of the run; none is begun meanwhile."""
+    folder, waited = place / "waiting", []
+    planned(place, "waiting")
+
+    def cancel(progress):
+        if progress.done == 1:
+            while len(list(place.glob("waiting-begun-*"))) < 3:
+                time.sleep(0.02)
+            if "waiting" in progress.detail:
+                waited.append(progress.detail)
+                with refuses("folder", "wait for it"):
+                    blocks.run(folder)
+                (place / "waiting-go").touch()
+            raise Cancelled("Cancelled.")
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(_engine, "run_task", patient)
+            with pytest.raises(Cancelled):
+                blocks.run(folder, client=cluster, progress=cancel)
+        assert "2 tasks" in waited[0]
+        begun, ended = (sorted(place.glob(f"waiting-{what}-*")) for what in ("begun", "ended"))
+        assert len(begun) == len(ended) == 3
+        assert not any(cluster.run(at_work).values())
+    finally:
+        (place / "waiting-go").touch()
+    assert blocks.run(folder, client=cluster).is_complete
+    assert content(folder) == content(alone)
+
+
+def test_tasks_that_run_for_long_are_not_waited_for_without_end(cluster, place, monkeypatch):
+    monkeypatch.setattr(_dask_client, "_PATIENCE", 0.0)
+    future = cluster.submit(time.sleep, 2)
+    while not any(cluster.run(at_work).values()):
+        time.sleep(0.02)
+    workers = Workers(cluster, planned(place, "patience"), None)
+    with pytest.warns(DataWarning, match="1 task") as warned:
+        workers._wait([future.key], print)
+    assert warned[0].message.argument == "client"
+    future.release()
 
 
 CLIENT = """

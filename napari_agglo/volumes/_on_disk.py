@@ -151,6 +151,32 @@ class _CroppedIndex:
         )
 
 
+def as_type(data: Any, dtype: Any) -> Any:
+    """Return `data` with voxels of another type; nothing is read."""
+    if isinstance(data, np.ndarray):
+        return data.astype(dtype, copy=False)
+    return OnDisk(data.shape, dtype, _ReadAsType(data, np.dtype(dtype)), data.chunks)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadAsType:
+    """Read voxels as another type."""
+
+    data: Any
+    dtype: np.dtype[Any]
+
+    def __call__(self, index: Index) -> Any:
+        return self.data[index].astype(self.dtype, copy=False)
+
+    def absent(self, index: Index, values: Any) -> int:
+        """Return the chunks that are not there."""
+        return int(self.data.absent(index, values))
+
+    def files(self, index: Index) -> Any:
+        """Return the files of chunks."""
+        return self.data.files(index)
+
+
 def put_first(data: Any, axis: int) -> Any:
     """Return `data` with one axis before the others; nothing is read."""
     if isinstance(data, np.ndarray):

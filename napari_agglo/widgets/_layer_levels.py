@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo.volumes import is_on_disk
+from napari_agglo.volumes import is_on_disk, require_memory
 from napari_agglo.widgets._lut_array import Extent
 
 # Voxels that a slow machine can map and upload in a tick of the slider in 3-D.
@@ -180,6 +180,7 @@ class LazyArray:
         return part if part.ndim > 2 else np.asarray(part)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        require_memory(self, "array")
         read = np.asarray(self.source[self._extent.index])
         return read if dtype is None else read.astype(dtype, copy=False)
 

@@ -6,6 +6,7 @@ All other paths are left to other readers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,15 +227,15 @@ def read_predictions(path: str) -> list[LayerData]:
 def read_stack(path: str) -> list[LayerData]:
     """Return the stack as a Labels layer if it holds labels, else as an image."""
     from napari_agglo.volumes import open_volume
+    from napari_agglo.volumes._on_disk import as_type
 
     volume = open_volume(f"{path}:{_STACK}")
-    data = _data_of(volume)
     middle = (*[n // 2 for n in volume.shape[:-2]], ...)
     labelled = looks_labelled(np.asarray(volume.data[middle]))
     options: dict[str, Any] = {"name": Path(path).stem} | _placed(volume)
-    if labelled and data.dtype == bool:
-        data = np.asarray(data).astype(np.uint8)
-    return [(data, options, "labels" if labelled else "image")]
+    if labelled and volume.dtype == bool:  # which no layer of labels takes
+        volume = replace(volume, data=as_type(volume.data, np.uint8))
+    return [(_data_of(volume), options, "labels" if labelled else "image")]
 
 
 def _data_of(volume: Volume) -> Any:

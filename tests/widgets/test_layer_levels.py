@@ -6,11 +6,14 @@ import numpy as np
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 from windows import limit_voxels
 
 from napari_agglo.volumes import DiskLabels
+from napari_agglo.volumes._on_disk import OnDisk
 from napari_agglo.widgets import _layer_levels
 from napari_agglo.widgets._layer_levels import (
+    LazyArray,
     Strided,
     coarser,
     is_empty_in_3d,
@@ -35,6 +38,14 @@ def test_a_strided_array_is_every_so_manieth_voxel(data):
         index.append(data.draw(st.integers(-n, n - 1) | slices))
     index = (*index, ...) if data.draw(st.booleans()) else tuple(index)
     assert np.array_equal(coarse[index], expected[index])
+
+
+def test_an_array_on_disk_is_not_read_whole_where_it_does_not_fit():
+    lazy = LazyArray(OnDisk((1 << 20,) * 3, np.uint8, lambda index: np.ones((2, 3), np.uint8)))
+    assert np.asarray(lazy[5, :2, :3]).shape == (2, 3)
+    for whole in (np.asarray, lambda array: array[np.array([1, 2])]):
+        with refuses("array", "use a crop"):
+            whole(lazy)
 
 
 def test_the_last_level_is_small_enough_for_3d(monkeypatch):

@@ -155,6 +155,20 @@ def test_large_stacks_are_read_as_one_looks(tmp_path, viewer):
     assert layer.get_value((middle, 480, 480)) == plane[480, 480]
 
 
+def test_a_large_stack_of_true_and_false_is_labels_that_stay_in_the_file(tmp_path, viewer):
+    mask = np.kron(LABELS > 6, np.ones((300, 300), bool))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        shape = (2**30 // mask.nbytes + 1, *mask.shape)
+        data = file.create_dataset("stack", shape, bool, chunks=(1, *mask.shape))
+        middle = shape[0] // 2
+        data[middle] = mask
+    layer = opened(viewer, tmp_path / "a.h5")
+    assert isinstance(layer, Labels)
+    assert not isinstance(layer.data, np.ndarray)
+    assert layer.data.dtype == np.uint8
+    assert np.array_equal(layer.data[middle], mask)
+
+
 def test_other_files_are_not_ours(tmp_path):
     assert not is_ours(stack(tmp_path / "a.h5", LABELS, "volume/raw"))
     with h5py.File(tmp_path / "words.h5", "w") as file:

@@ -27,7 +27,7 @@ from napari_agglo.session._store.manifest import (
     is_sample,
 )
 from napari_agglo.session._store.store_errors import RECOVER, SessionDamaged
-from napari_agglo.volumes import are_on_disk, in_memory, open_volume
+from napari_agglo.volumes import are_on_disk, in_memory, is_lazy, open_volume
 
 if TYPE_CHECKING:
     from napari_agglo.session._store.store import Store
@@ -156,7 +156,8 @@ def _checked(key: Any, given: Any) -> Source:
         return given
     if isinstance(given, (str, os.PathLike)):
         return Source(open_volume(given).data, os.fspath(given))
-    return Source(np.asarray(given))
+    stays = is_lazy(given) and isinstance(getattr(given, "dtype", None), np.dtype)
+    return Source(given if stays else np.asarray(given))
 
 
 def _can_be_copied(data: Any) -> bool:

@@ -24,7 +24,7 @@ from napari_agglo.policy import (
     is_training_data,
     policy_features,
 )
-from napari_agglo.volumes import Words
+from napari_agglo.volumes import Words, is_on_disk
 from napari_agglo.widgets._dataset import Dataset
 from napari_agglo.widgets._project import Built, Project, Regions, Trained
 from napari_agglo.widgets._slider_scale import Ticks, knee
@@ -138,7 +138,10 @@ def build(plan: Plan, progress: ProgressCallback) -> tuple[Built, AggloError | N
     if plan.gold is None:
         return built, None
     try:
-        curve = vi_curve(tree, np.asarray(plan.gold), progress=part_of(progress, 0.85, 1.0))
+        # Beside superpixels on disk, gold is read slab by slab.
+        on_disk = is_on_disk(regions.graph.superpixels.image)
+        gold = plan.gold if on_disk else np.asarray(plan.gold)
+        curve = vi_curve(tree, gold, progress=part_of(progress, 0.85, 1.0))
     except Cancelled:
         raise
     except AggloError as error:

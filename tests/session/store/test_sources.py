@@ -18,6 +18,7 @@ from napari_agglo.session._store import sources as sources_module
 from napari_agglo.session._store.manifest import read_manifest
 from napari_agglo.session._store.sources import fingerprint
 from napari_agglo.volumes import open_volume
+from napari_agglo.volumes._on_disk import OnDisk
 
 SUPERPIXELS = np.arange(1, 17).reshape(4, 4).repeat(6, 0).repeat(6, 1)
 
@@ -36,6 +37,28 @@ def rng():
 def made(folder, cue, **options):
     graph = agglo.region_graph(SUPERPIXELS, cue)
     return Session.create(folder / "a.agglo", graph, **options)
+
+
+def test_an_array_on_disk_that_is_given_as_such_is_not_read_whole(tmp_path, pixels):
+    """As the fingerprint needs a sample of it, and nothing is copied of what is large."""
+    image, cue = pixels
+    voxels = []
+
+    def read(index):
+        part = np.broadcast_to(np.uint8(7), large.shape)[index]
+        voxels.append(part.size)
+        return part
+
+    large = OnDisk((1 << 12,) * 3, np.uint8, read, (64, 64, 64))
+    notes, copies = sources_module.described_sources({"image": large}, tmp_path, {})
+    assert notes["image"].shape == large.shape
+    assert not copies
+    assert 0 < sum(voxels) < 2**26
+    zarr.save_array(str(tmp_path / "image.zarr"), image)
+    small = open_volume(tmp_path / "image.zarr").data
+    with made(tmp_path, cue, sources={"image": small, "gold": [[1] * 24] * 24}) as session:
+        np.testing.assert_array_equal(session.sources.read("image"), image)
+        np.testing.assert_array_equal(session.sources.read("gold"), np.ones((24, 24)))
 
 
 def test_files_and_copies_are_read_again(tmp_path, pixels):

@@ -17,8 +17,9 @@ from windows import draw, limit_voxels, project_of, scene_of
 
 import napari_agglo as agglo
 from napari_agglo import blocks
-from napari_agglo.volumes import DiskLabels, open_levels, open_volume
+from napari_agglo.volumes import DiskLabels, is_lazy, open_levels, open_volume
 from napari_agglo.widgets import EvaluateWidget
+from napari_agglo.widgets.hierarchy._build_tree import Plan, build
 from napari_agglo.widgets.proofread import open_run
 from napari_agglo.widgets.proofread._segment_table import ERROR
 
@@ -108,6 +109,38 @@ def test_a_run_is_shown_lazily(viewer, opened, run, monkeypatch):
     assert np.array_equal(
         session.graph.ids[np.asarray(layer.data[0][plane])], session.labels(np.s_[plane])
     )
+
+
+def test_no_step_reads_a_volume_whole(viewer, opened, tmp_path, monkeypatch):
+    """Neither superpixels, cue nor gold: slider, errors, a cut, a new hierarchy, a file."""
+    monkeypatch.setattr("napari_agglo.volumes._contingency._CHUNK", 1000)  # slabs of a count
+    monkeypatch.setattr(
+        "napari_agglo.volumes._label_pyramid.default_chunks",
+        lambda shape: tuple(min(n, 16) for n in shape),
+    )
+    hands, project, scene = opened, project_of(viewer), scene_of(viewer)
+    session, graph = project.session, project.session.graph
+    project.threshold = 0.4
+    hands.settle()
+    evaluate = EvaluateWidget(viewer)
+    viewer.window.add_dock_widget(evaluate, name="Evaluate")
+    await_(hands, lambda: evaluate.comparison.numbers is not None)
+    largest = int(graph.sizes[1:].argmax()) + 1
+    pixels = inside(graph, largest)
+    first, last = tuple(map(int, pixels[0])), tuple(map(int, pixels[-1]))
+    session.cut(session.segments.at(first), points=[[first], [last]])
+    project.has_edited()
+    hands.settle()
+    assert session.graph.n_regions > graph.n_regions
+    (written,) = scene.segmentation.save(str(tmp_path / "out.ome.zarr"), plugin="napari-agglo")
+    assert open_levels(written)[0].data[0].max() > 0
+    hands.proofreader.close_session()
+    draw()
+    # Step 3 with the regions of the run, against its gold.
+    assert is_lazy(project.gold)
+    built, error = build(Plan.of(project), lambda state: None)
+    assert error is None
+    assert built.curve["vi"].min() < built.curve["vi"].iloc[0]
 
 
 @pytest.mark.slow

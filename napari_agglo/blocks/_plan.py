@@ -131,14 +131,15 @@ def _fingerprint(text: str, volume: Volume) -> str:
             digest.update(place.stamp(name).encode())
         return _SECOND + digest.hexdigest()[:32]
     if path.is_dir():
-        count = size = latest = 0
-        for folder, _, names in os.walk(path):
-            for name in names:
-                state = os.stat(os.path.join(folder, name))
-                count, size = count + 1, size + state.st_size
-                latest = max(latest, state.st_mtime_ns)
-        digest.update(repr((count, size, latest)).encode())
-    elif path.is_file():
+        for folder, folders, names in os.walk(path):
+            folders.sort()  # the order in which they are walked
+            for name in sorted(names):
+                file = os.path.join(folder, name)
+                state = os.stat(file)
+                inner = os.path.relpath(file, path)
+                digest.update(repr((inner, state.st_size, state.st_mtime_ns)).encode())
+        return _SECOND + digest.hexdigest()[:32]
+    if path.is_file():
         state = path.stat()
         digest.update(repr((state.st_size, state.st_mtime_ns)).encode())
     else:  # a pattern
@@ -149,7 +150,7 @@ def _fingerprint(text: str, volume: Volume) -> str:
     return digest.hexdigest()[:32]
 
 
-_SECOND = "2-"  # begins the fingerprints of URLs and patterns that know more than the first did
+_SECOND = "2-"  # begins the fingerprints of folders, URLs and patterns that know more than before
 _METADATA = ("zarr.json", ".zarray", ".zattrs", "attributes.json", "info")
 _CHUNKS = 16  # of an input at a URL, which the fingerprint asks the server for
 
@@ -169,12 +170,20 @@ def _some_chunks(data: Any) -> list[tuple[Place, str]]:
 
 
 def _first_fingerprint(text: str, volume: Volume) -> str:
-    """Return the fingerprint of a URL or a pattern as plans of earlier versions have it."""
+    """Return the fingerprint of a folder, URL or pattern as plans of earlier versions have it."""
     digest = hashlib.sha256(repr((volume.shape, volume.dtype.str)).encode())
     path, _ = split_source(text)
     if isinstance(path, Place):
         for name in _METADATA:
             digest.update(path.read(name) or b"")
+    elif path.is_dir():
+        count = size = latest = 0
+        for folder, _, names in os.walk(path):
+            for name in names:
+                state = os.stat(os.path.join(folder, name))
+                count, size = count + 1, size + state.st_size
+                latest = max(latest, state.st_mtime_ns)
+        digest.update(repr((count, size, latest)).encode())
     return digest.hexdigest()[:32]
 
 

@@ -217,6 +217,37 @@ def test_a_changed_input_is_refused(place, boundary):
     assert blocks.run(place / "result").done["cut"] == 12
 
 
+def test_a_chunk_of_the_same_size_and_an_older_time_is_noticed(place):
+    """As of a copy of another store: number, total size and latest time are those of before."""
+    blocks.run(place / "result", stage="cut")
+    chunk = place / "boundary.zarr" / "c" / "0" / "0"
+    before, content_before = chunk.stat(), chunk.read_bytes()
+    chunk.write_bytes(content_before[:-1] + bytes([content_before[-1] ^ 1]))
+    os.utime(chunk, ns=(before.st_atime_ns, before.st_mtime_ns - 10**12))
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(place / "result")
+    chunk.write_bytes(content_before)
+    os.utime(chunk, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert blocks.run(place / "result").done.get("cut") is None
+
+
+def test_a_plan_of_an_earlier_version_knows_its_folder(place):
+    """The fingerprints of folders were of the number, total size and latest time of their files."""
+    files = [path.stat() for path in (place / "boundary.zarr").rglob("*") if path.is_file()]
+    sizes = len(files), sum(one.st_size for one in files), max(one.st_mtime_ns for one in files)
+    known = hashlib.sha256(repr(((160, 200), "<f4")).encode())
+    known.update(repr(sizes).encode())
+    plan = blocks.open(place / "result").plan
+    text = (place / "result" / "plan.json").read_text()
+    (place / "result" / "plan.json").write_text(
+        text.replace(plan.cues["boundary"].fingerprint, known.hexdigest()[:32])
+    )
+    assert blocks.run(place / "result", stage="cut").done == {"cut": 12}
+    (place / "boundary.zarr" / "c" / "0" / "0").touch()
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(place / "result")
+
+
 def test_a_changed_file_of_a_pattern_is_refused(tmp_path):
     levels = np.random.default_rng(0).integers(0, 256, (5, 20, 30)).astype(np.uint8)
     for k, plane in enumerate(levels):

@@ -119,7 +119,7 @@ def volumes(draw):
     return labels, dict(zip(("boundary", "other"), cues, strict=True)), block
 
 
-def check_exact(volume, dams, statistics, **options):
+def check_exact(volume, dams, statistics, hierarchical=False, **options):
     """Run blocks, with options of `run`, and check that all is as on the whole volume."""
     labels, cues, block = volume
     graph = agglo.region_graph(
@@ -132,6 +132,7 @@ def check_exact(volume, dams, statistics, **options):
             {name: str(where / f"{name}.zarr") for name in cues},
             superpixels=str(where / "labels.zarr"),
             ranges=(0, 255), dams=dams, statistics=statistics, bins=7, block=block, threshold=0.4,
+            hierarchical=hierarchical,
         )  # fmt: skip
         assert blocks.run(where / "result", **options).is_complete
         result = blocks.open(where / "result")

@@ -68,6 +68,42 @@ def test_a_learned_policy_of_a_crop_serves_the_whole(tissue):
             assert np.array_equal(getattr(result.tree, name), getattr(tree, name)), name
 
 
+@pytest.fixture(scope="module")
+def learned():
+    """Give a policy of two cues that was trained on noise, with few and with many thresholds."""
+    rng = np.random.default_rng(1)
+    labels = rng.permutation(np.arange(1, 145)).reshape(12, 12).repeat(4, 0).repeat(4, 1)
+    gold = np.arange(1, 17).reshape(4, 4).repeat(12, 0).repeat(12, 1)
+    cues = {name: rng.integers(0, 256, labels.shape).astype(np.uint8) for name in CUES}
+    graph = agglo.region_graph(labels, cues, ranges=(0, 255), spacing=(1, 1))
+    return agglo.train(graph, gold, epochs=1)
+
+
+CUES = ("boundary", "other")
+
+
+@pytest.mark.filterwarnings("ignore::napari_agglo.errors.DataWarning")  # other than trained on
+@given(volumes(), st.booleans(), st.integers(1, 3))
+@examples(20, few=3, deadline=None)
+def test_a_learned_policy_gives_what_the_whole_gives(learned, volume, dams, workers):
+    labels, cues, block = volume
+    bins = learned.features.bins
+    graph = agglo.region_graph(labels, cues, ranges=(0, 255), dams=dams, bins=bins)
+    tree = agglo.agglomerate(graph, learned)
+    with stored(labels=labels, **cues) as where:
+        learned.save(where / "policy.npz")
+        blocks.plan(
+            where / "result", {name: str(where / f"{name}.zarr") for name in cues},
+            superpixels=str(where / "labels.zarr"), policy=str(where / "policy.npz"),
+            ranges=(0, 255), dams=dams, block=block,
+        )  # fmt: skip
+        blocks.run(where / "result", workers=workers)
+        result = blocks.open(where / "result")
+        for name in MERGES:
+            assert np.array_equal(getattr(result.tree, name), getattr(tree, name)), name
+        assert np.array_equal(result.labels[0][...], tree.segment(0.5))
+
+
 def test_predictions_of_a_pixel_classifier_are_those_of_the_whole():
     sample = agglo.sample("neuropil2d")
     image = sample.image[:150, :130]

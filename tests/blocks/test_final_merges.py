@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 import pytest
 import zarr
+from block_runs import check_exact, volumes
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +64,13 @@ def test_the_tree_is_that_of_the_whole(tmp_path_factory, seed, levels, dams, sha
     where = tmp_path_factory.mktemp("run")
     block = (2, 4) if len(shape) == 2 else (3, 2, 4)
     assert_same(tree_of_blocks(where, labels, boundary, block, dams=dams, hierarchical=True), tree)
+
+
+@given(volumes(), st.booleans(), st.sampled_from(["all", "mean"]), st.integers(1, 3))
+@examples(60, few=5, deadline=None)
+def test_the_tree_is_that_of_the_whole_in_blocks_of_any_side(volume, dams, statistics, workers):
+    """Of two to four axes, uneven and one voxel thick; the graph that a session needs, too."""
+    check_exact(volume, dams, statistics, hierarchical=True, workers=workers)
 
 
 def test_most_superpixels_merge_before_the_end(tmp_path):

@@ -6,19 +6,27 @@ boundaries is higher too, so nothing can come before. Where both regions are *co
 with all their voxels and boundaries, such a merge is made there, and the group passes on its merged
 regions instead of its superpixels.
 
+Of equal priorities the ids of regions decide: the merge of the smallest pair of ids comes first. So
+all boundaries of the lowest priority that hang together, through regions of which each has no lower
+one, are a *tie* that is decided by itself: whatever merges elsewhere, at this priority or below, no
+other boundary of its regions falls to that priority. If all its regions are complete, its merges
+are final, in the order of the whole: the smallest id merges with its neighbours of the tie, the
+smallest of them first, until it has none, then the next id does.
+
 A group is agglomerated in order of priority. A region is *frozen*, which leaves its decisions to a
-larger group, if it is not complete, if its lowest boundary leads to a frozen region, or if two of
-its boundaries are the lowest at once: of equal priorities the ids of regions decide, which may
-change elsewhere. Freezing more than needed is always right, it only leaves more for later.
+larger group, if it is not complete, if its lowest boundary leads to a frozen region, or if it is in
+a tie with one, or in a tie of very many regions. Freezing more than needed is always right, it only
+leaves more for later.
 
 By a learned policy nothing is proven: a merge elsewhere may lower a priority. `merge_likely` makes
 merges that are nearly certain, among complete regions of a group, and the result is near that of
 the whole graph. Of these, a merge comes before all that follow from it, and otherwise in the order
 of heights.
 
-By the mean, merges of all groups, sorted by priority and ids, and the merges of what is left at the
-end, are the two parts of one sequence, that of the whole graph. At one priority, a merge of a group
-touches no other boundary of this priority, so the sequences are combined by comparing their heads.
+By the mean, the merges of all groups and those of what is left at the end are the two parts of one
+sequence, that of the whole graph. At one priority its winners ascend, and all merges of one winner
+are in one part. So merges of groups are sorted by priority and winner, those of one winner in the
+order in which they were made, and the parts are combined by comparing their heads.
 """
 
 from __future__ import annotations
@@ -37,6 +45,7 @@ from napari_agglo.blocks._block_grid import Slices
 from napari_agglo.graph import Layout, add_rows
 
 Arrays = dict[str, NDArray[Any]]
+_MOST_TIED = 1000  # regions of a tie: each merge looks at all boundaries of its winner
 
 
 class FinalMerges(NamedTuple):
@@ -75,7 +84,8 @@ def merge_final(
     merged = np.zeros((n, 2), np.int64)
     priorities = np.zeros(n)
     queue = _Queue(priority, keys, heap, len(edges))
-    made = _Made(np.arange(n, dtype=np.int64), merged, priorities)
+    ids = np.arange(n, dtype=np.int64)
+    made = _Made(ids, merged, priorities, ids.copy(), np.zeros(n, np.int64), ids.copy())
     count = _merge_final(link(edges, n), sums, ~complete, queue, made)
     merged, priorities = merged[:count], priorities[:count]
     lut = np.arange(n, dtype=np.int64)
@@ -95,11 +105,14 @@ class _Queue(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """The smallest region of each node, and the final merges, in their order."""
+    """The smallest region of each node, the final merges, in their order, and buffers of a tie."""
 
     ids: NDArray[np.int64]
     merged: NDArray[np.int64]
     priorities: NDArray[np.float64]
+    node_of: NDArray[np.int64]  # node of a region that is the smallest of it, -1 once it has lost
+    tie_of: NDArray[np.int64]  # number of the last tie that a node was found in
+    members: NDArray[np.int64]  # nodes of the tie
 
 
 @kernel
@@ -110,44 +123,85 @@ def _merge_final(graph: Adjacency, sums: Any, frozen: Any, queue: _Queue, made: 
     """
     ends, links, nodes, adjacent, filled, kept, absorbed = graph
     priority, keys, heap, size = queue
-    ids, merged, priorities = made
+    ids, merged, priorities, node_of, tie_of, members = made
     done = 0
+    n_ties = 0
     while size > 0:
         edge = np.int64(heap[0])
         lowest = keys[0]
         size = heap_pop(keys, heap, size)
         if ends[edge, 0] < 0 or priority[edge] != lowest:
             continue
+        # Find the regions that hang together by boundaries of this priority.
+        n_ties += 1
         u = np.int64(ends[edge, 0])
-        v = np.int64(ends[edge, 1])
-        alone = not (frozen[u] or frozen[v])
-        for side in range(2):
-            half = np.int64(nodes[u if side == 0 else v, HEAD])
-            while alone and half >= 0:
+        members[0] = u
+        tie_of[u] = n_ties
+        count = 1
+        at = 0
+        closed = True
+        while closed and at < count:
+            u = members[at]
+            at += 1
+            closed = not frozen[u] and count <= _MOST_TIED
+            half = np.int64(nodes[u, HEAD])
+            while closed and half >= 0:
                 other = half >> 1
-                alone = other == edge or priority[other] > lowest
+                closed = priority[other] >= lowest
+                if priority[other] == lowest:
+                    v = np.int64(ends[other, 1 - (half & 1)])
+                    if tie_of[v] != n_ties:
+                        tie_of[v] = n_ties
+                        members[count] = v
+                        count += 1
                 half = np.int64(links[other, half & 1, NEXT])
-        if not alone:
-            frozen[u] = True
-            frozen[v] = True
+        if not closed:
+            for k in range(count):
+                frozen[members[k]] = True
             continue
-        merged[done, 0] = min(ids[u], ids[v])
-        merged[done, 1] = max(ids[u], ids[v])
-        priorities[done] = lowest
-        survivor, _, n_parallel = contract_arrays(
-            edge, ends, links, nodes, adjacent, filled, kept, absorbed
-        )
-        ids[survivor] = merged[done, 0]
-        done += 1
-        for k in range(n_parallel):
-            into = np.int64(kept[k])
-            other = np.int64(absorbed[k])
-            sums[into, 0] += sums[other, 0]
-            sums[into, 1] += sums[other, 1]
-            mean = sums[into, 0] / (255.0 * sums[into, 1])
-            if mean != priority[into]:
-                priority[into] = mean
-                size = heap_push(keys, heap, size, mean, into)
+        for k in range(count):  # their ids, ascending
+            winner = ids[members[k]]
+            at = k
+            while at > 0 and members[at - 1] > winner:
+                members[at] = members[at - 1]
+                at -= 1
+            members[at] = winner
+        for k in range(count):
+            winner = members[k]
+            while node_of[winner] >= 0:
+                # Invariant: boundaries of this priority lead to larger ids only.
+                u = node_of[winner]
+                loser = np.int64(-1)
+                half = np.int64(nodes[u, HEAD])
+                while half >= 0:
+                    other = half >> 1
+                    if priority[other] == lowest:
+                        v = ids[ends[other, 1 - (half & 1)]]
+                        if loser < 0 or v < loser:
+                            loser = v
+                            edge = np.int64(other)
+                    half = np.int64(links[other, half & 1, NEXT])
+                if loser < 0:
+                    break
+                merged[done, 0] = winner
+                merged[done, 1] = loser
+                priorities[done] = lowest
+                done += 1
+                survivor, _, n_parallel = contract_arrays(
+                    edge, ends, links, nodes, adjacent, filled, kept, absorbed
+                )
+                ids[survivor] = winner
+                node_of[winner] = survivor
+                node_of[loser] = -1
+                for i in range(n_parallel):
+                    into = np.int64(kept[i])
+                    other = np.int64(absorbed[i])
+                    sums[into, 0] += sums[other, 0]
+                    sums[into, 1] += sums[other, 1]
+                    mean = sums[into, 0] / (255.0 * sums[into, 1])
+                    if mean != priority[into]:
+                        priority[into] = mean
+                        size = heap_push(keys, heap, size, mean, into)
     return done
 
 
@@ -261,7 +315,7 @@ def in_one_order(
     """
     pooled = [np.concatenate([getattr(g, name) for g in groups]) for name in FinalMerges._fields]
     winners, losers = (np.searchsorted(ids, some).astype(np.int64) for some in pooled[:2])
-    order = np.lexsort((losers, winners, pooled[2]))
+    order = np.lexsort((winners, pooled[2]))  # which keeps the order of merges of one winner
     first = winners[order], losers[order], pooled[2][order]
     last = (
         np.searchsorted(ids, rest.winners).astype(np.int64),

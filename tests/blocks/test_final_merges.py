@@ -17,7 +17,7 @@ from refusals import refuses
 import napari_agglo as agglo
 from napari_agglo import blocks
 from napari_agglo.blocks import _budget
-from napari_agglo.blocks._final_merges import FinalMerges, in_order_of_heights
+from napari_agglo.blocks._final_merges import FinalMerges, in_order_of_heights, merge_final
 from napari_agglo.errors import DataWarning, SetOption
 from napari_agglo.policy import policies
 
@@ -80,7 +80,41 @@ def test_most_superpixels_merge_before_the_end(tmp_path):
     tree = agglo.agglomerate(agglo.region_graph(labels, boundary, ranges=(0, 255)))
     result = tree_of_blocks(tmp_path, labels, boundary, (48, 48), hierarchical=True)
     assert_same(result, tree)
-    assert merges_before_the_end(tmp_path) > 0.4 * tree.n_superpixels
+    assert merges_before_the_end(tmp_path) > 0.5 * tree.n_superpixels
+
+
+def merges_in_a_group(boundary, last):
+    """Return the merges, by ids, of a row of superpixels whose faces have given values.
+
+    Up to the superpixel `last` they are wholly inside.
+    """
+    n = len(boundary) + 1
+    labels = np.arange(1, n + 1, dtype=np.uint32).repeat(2)
+    values = np.zeros(2 * n, np.uint8)
+    values[1:-1] = np.repeat(boundary, 2)
+    graph = agglo.region_graph(labels, values, ranges=(0, 255), statistics="mean")
+    low, high = graph.boxes[1:].transpose(1, 0, 2).astype(np.int32)
+    table = {"ids": graph.ids[1:], "edges": graph.edges - 1, "regions": graph.regions[1:],
+             "boundaries": graph.boundaries, "low": low, "high": high}  # fmt: skip
+    rest, made = merge_final(table, graph.ids[1:] <= last, graph.layout, 0)
+    tree = agglo.agglomerate(graph)
+    pairs = list(zip(made.winners.tolist(), made.losers.tolist(), strict=True))
+    whole = list(
+        zip(graph.ids[tree.winners].tolist(), graph.ids[tree.losers].tolist(), strict=True)
+    )
+    return pairs, whole, rest["ids"].tolist()
+
+
+def test_equal_boundaries_of_regions_that_lie_inside_are_decided_in_the_group():
+    pairs, whole, rest = merges_in_a_group([5, 5, 9, 5, 5, 7], last=7)
+    assert whole == [(1, 2), (1, 3), (4, 5), (4, 6), (4, 7), (1, 4)]
+    assert (pairs, rest) == (whole, [1])
+    # The second tie has a region that does not lie inside: it waits, and all that is above it.
+    pairs, _, rest = merges_in_a_group([5, 5, 9, 5, 5, 7], last=5)
+    assert (pairs, rest) == ([(1, 2), (1, 3)], [1, 4, 5, 6, 7])
+    # One boundary is lower than the tie, and leads to such a region.
+    pairs, _, rest = merges_in_a_group([5, 5, 4], last=3)
+    assert (pairs, rest) == ([], [1, 2, 3, 4])
 
 
 def test_a_session_of_a_hierarchical_run_is_that_of_the_whole(tmp_path, monkeypatch):

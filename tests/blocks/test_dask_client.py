@@ -165,7 +165,6 @@ def alone(place):
     return place / "alone"
 
 
-@pytest.mark.slow
 def test_a_run_with_a_client_keeps_the_budget(cluster, place, alone, monkeypatch):
     planned(place, "result")
     monkeypatch.setattr(_engine, "block_bytes", lambda plan, block: 500 * MB)

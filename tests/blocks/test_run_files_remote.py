@@ -60,7 +60,7 @@ def plan(folder, place):
     blocks.plan(folder, cue, mask=mask, block=(40, 100), threshold=0.2)
 
 
-@pytest.mark.parametrize("protocol", ["https", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("protocol", ["https", "s3"])
 def test_a_run_of_inputs_at_a_url(request, bucket, tmp_path, protocol):
     url = request.getfixturevalue(protocol)
     for place, folder in ((url, "remote"), (str(bucket), "local")):

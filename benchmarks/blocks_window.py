@@ -6,8 +6,9 @@
 The volume has 1024 x 4096 x 2560 voxels. One corner has tissue of the sample, with superpixels,
 graph and tree of a block-wise run on it; the rest is absent chunks. The run is dropped on a real
 window of napari in a process of its own, on a virtual display if there is none: opened, seen in
-another plane, moved through thresholds, merged, cut through a superpixel, turned to 3-D. Pictures
-of the window are kept in FOLDER.
+another plane, moved through thresholds, merged, cut through a superpixel, turned to 3-D, compared
+with gold, of which every voxel is read, as no run has counted overlaps. Pictures of the window are
+kept in FOLDER.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ def sparse_run(folder: Path) -> Path:
     from napari_agglo import blocks
 
     result = folder / "sparse.blocks"
-    if (result / "tree" / "priorities.npy").exists():
+    if (result / "tree" / "priorities.npy").exists() and (folder / "gold.zarr").exists():
         return result
     folder.mkdir(parents=True, exist_ok=True)
-    values = mirrored(tile(TILE)["boundary"], tuple(slice(0, n) for n in TISSUE))
+    arrays = tile(TILE)
+    values = mirrored(arrays["boundary"], tuple(slice(0, n) for n in TISSUE))
     zarr.create_array(str(folder / "tissue.zarr"), data=values, chunks=CHUNKS, overwrite=True)
     small = folder / "result-tissue"
     options: dict[str, Any] = {"ranges": (0, 255), "threshold": 0.3, "statistics": "mean"}
@@ -47,14 +49,17 @@ def sparse_run(folder: Path) -> Path:
     blocks.run(small)
     superpixels = blocks.open(small).superpixels[0][...]
     corner = tuple(slice(n) for n in TISSUE)
-    cue = zarr.create_array(
-        str(folder / "boundary.zarr"), shape=WHOLE, chunks=CHUNKS, dtype="u1", overwrite=True
-    )
-    cue[corner] = values
+    gold = mirrored(arrays["gold"].astype(np.uint32), tuple(slice(0, n) for n in TISSUE))
+    for name, part in (("boundary", values), ("gold", gold)):
+        array = zarr.create_array(
+            str(folder / f"{name}.zarr"), shape=WHOLE, chunks=CHUNKS, dtype=part.dtype,
+            overwrite=True,
+        )  # fmt: skip
+        array[corner] = part
     _write_levels(folder / "superpixels.ome.zarr", superpixels)
     blocks.plan(
         result, str(folder / "boundary.zarr"), superpixels=str(folder / "superpixels.ome.zarr"),
-        block=(256, 512, 512), **options,
+        gold=str(folder / "gold.zarr"), block=(256, 512, 512), **options,
     )  # fmt: skip
     for part in ("graph", "tree", "table"):
         shutil.copytree(small / part, result / part, dirs_exist_ok=True)
@@ -142,6 +147,7 @@ def steps(run: Path, out: Path) -> None:
 
     from benchmarks.bench_blocks import Peak
     from benchmarks.bench_window import drawn
+    from napari_agglo.widgets import EvaluateWidget
     from napari_agglo.widgets._napari import camera
     from napari_agglo.widgets._project import Project
     from napari_agglo.widgets._qt import per_viewer
@@ -188,6 +194,16 @@ def steps(run: Path, out: Path) -> None:
             "window-cut")  # fmt: skip
     step.do("3-D", lambda: (setattr(viewer.dims, "ndisplay", 3), viewer.reset_view()), "window-3d")
     step.do("2-D again", lambda: setattr(viewer.dims, "ndisplay", 2))
+    if project.gold is not None:
+
+        def compared() -> None:
+            dock = EvaluateWidget(viewer)
+            viewer.window.add_dock_widget(dock, name="Evaluate")
+            while dock.comparison.numbers is None:
+                drawn()
+                time.sleep(0.005)
+
+        step.do("errors against gold", compared, "window-errors")
     step.do("the session is closed", project.close_session)
     watch.stop = True
     image = graph.superpixels.image

@@ -459,38 +459,52 @@ def learned_table(numbers: dict[str, Any]) -> str:
 def estimates(numbers: dict[str, Any]) -> str:
     """Return the arithmetic for larger volumes, from the largest run."""
     run = next((run for _, run in _runs(numbers) if run["cues"] == 1), None)
+    four = next((run for _, run in _runs(numbers) if run["cues"] == 4), None)
     left = _left(numbers)
     if run is None or left is None:
         return ""
-    edge, region = run["bytes"]["boundary_in_memory"], run["bytes"]["region_in_memory"]
+    edge, region = _row_bytes(run)
     # rows with all statistics of one cue, as a learned policy needs them, are in memory twice
-    full_edge, full_region = 2 * 256 + 16, 2 * 384 + 24
+    full = 2 * 256 + 16, 2 * 384 + 24
     each = run["bytes"]["boundaries"] / run["bytes"]["regions"]  # of tables, cut at their faces
     own = math.prod(run["shape"]) / run["superpixels"], each
-    hours = run["cpu"] / 3600 / math.prod(run["shape"])
+    columns = [("mean: as the sample / as FIB-SEM", edge, region, 1.0),
+               ("mean, `--hierarchical`", edge, region, left)]  # fmt: skip
+    if four is not None:
+        columns.append(("mean, four cues", *_row_bytes(four), 1.0))
+    columns.append(("learned, one cue", *full, 1.0))
+    hours, disk = (run[name] / math.prod(run["shape"]) for name in ("cpu", "disk_gb"))
     rows = []
     for power in (9, 10, 11, 12):
         cells = [f"10^{power}"]
-        for e, r, share in ((edge, region, 1.0), (edge, region, left), (full_edge, full_region, 1)):
+        for _, e, r, share in columns:
             sizes = [
                 share * 10**power / voxels * (boundaries * (e + 130) + r + 60)
                 for voxels, boundaries in (own, (3835, 4.3))
             ]
             cells.append(" / ".join(_bytes(size) for size in sizes))
-        cells.append(f"{hours * 10**power:,.1f}")
+        cells += [_bytes(1e9 * disk * 10**power), f"{hours / 3600 * 10**power:,.1f}"]
         rows.append(cells)
+    wide = "" if four is None else "{} and {} with four cues, ".format(*_row_bytes(four))
     text = (
-        "**Larger volumes** (estimated from the figures above; none of it was run). A machine must "
-        f"hold, for the agglomeration, {edge} bytes of a boundary and 130 of its merge loop, and "
-        f"{region} + 60 of a region, with the mean policy; with a learned one of one cue the rows "
-        f"of all statistics twice. The sample has {own[0]:.0f} voxels a superpixel and "
-        f"{own[1]:.1f} boundaries each; FIB-SEM of fly brain had 3,835 and 4.3. `--hierarchical` "
-        f"leaves {100 * left:.0f} % of the regions and boundaries for the end (measured on the "
-        "sample): it nearly halves the memory, which still grows with the volume:\n\n"
+        "**Larger volumes** (all rows estimated; none of it was run). A machine must "
+        f"hold, for the agglomeration, {edge} bytes of a boundary (exact, by the width of its "
+        f"row) and 130 of its merge loop (measured), and {region} (exact) + 60 (estimated) of a "
+        f"region, with the mean policy; {wide}and with a learned one of one cue the rows "
+        f"of all statistics twice (exact). The sample has {own[0]:.0f} voxels a superpixel and "
+        f"{own[1]:.1f} boundaries each (measured); FIB-SEM of fly brain had 3,835 and 4.3 "
+        "(measured on half of FIB-25). "
+        f"`--hierarchical` leaves {100 * left:.0f} % of the regions and boundaries for the end "
+        "(measured on the sample). Disk and core-hours are those of the run above, measured, in "
+        "proportion to the voxels; of superpixels as large as FIB-SEM's they would be less:\n\n"
     )
-    head = ["voxels", "mean: as the sample / as FIB-SEM", "mean, `--hierarchical`",
-            "learned, one cue", "core-hours"]  # fmt: skip
+    head = ["voxels", *(name for name, *_ in columns), "disk", "core-hours"]
     return text + table(head, rows)
+
+
+def _row_bytes(run: dict[str, Any]) -> tuple[int, int]:
+    """Return the bytes of a boundary and of a region in memory."""
+    return run["bytes"]["boundary_in_memory"], run["bytes"]["region_in_memory"]
 
 
 def _left(numbers: dict[str, Any]) -> float | None:

@@ -18,7 +18,7 @@ from napari_agglo.session import Session
 from napari_agglo.session._edit_table import OtherSuperpixels
 from napari_agglo.session._start_segments import segment_graph_of
 from napari_agglo.volumes import Volume, is_on_disk
-from napari_agglo.widgets._dataset import Dataset, length_unit
+from napari_agglo.widgets._dataset import Dataset, Placement, length_unit
 from napari_agglo.widgets._jobs import Job
 from napari_agglo.widgets._layer_levels import lazy_data
 from napari_agglo.widgets._napari import role
@@ -30,6 +30,7 @@ from napari_agglo.widgets.data._layers import (
     is_ours,
     is_rgb,
     placement_of,
+    shape_of,
 )
 from napari_agglo.widgets.data._selection import Selection
 from napari_agglo.widgets.proofread._open_session import (
@@ -76,8 +77,9 @@ def correct_labels(viewer: Any, path: Path) -> None:
     def convert() -> None:
         project = per_viewer(viewer, Project)
         convert_to_labels(
-            viewer, project, layer, lambda made: start_correcting(viewer, made, name, target)
-        )
+            viewer, project, layer,
+            lambda made: start_correcting(viewer, made, name, target, image=layer),
+        )  # fmt: skip
 
     ask(
         "Use the image as labels?",
@@ -87,39 +89,39 @@ def correct_labels(viewer: Any, path: Path) -> None:
     )
 
 
-def start_correcting(viewer: Any, layer: Labels, name: str, target: Path) -> Job | None:
+def start_correcting(
+    viewer: Any, layer: Labels, name: str, target: Path, image: Any = None
+) -> Job | None:
     """Create a session of the segments of a Labels layer, in a worker, and show it.
 
     With a boundary cue in the Data step, superpixels are computed within the segments; else the
-    segments themselves are the superpixels.
+    segments themselves are the superpixels. `image` is the layer of which the labels were made.
     """
     project = per_viewer(viewer, Project)
-    labels, placement = data_of(layer), placement_of(layer)
-    chosen = project.dataset
-    fits = chosen is not None and bool(chosen.cues) and chosen.shape == tuple(labels.shape)
+    labels = data_of(layer)
+    dataset = _dataset_to_correct(viewer, layer, name, image)
+    sources = per_viewer(viewer, Proofreader).inputs.describe(dataset, dataset.gold)
 
     def work(progress: ProgressCallback) -> Opened:
-        if fits and chosen is not None:
-            dataset = replace(chosen, start=labels, partition=None, superpixels=None)
+        if dataset.cues:
             regions = Regions.of(dataset, part_of(progress, 0.0, 0.6))
         else:
-            spacing = tuple(abs(one) for one in placement.scale)
-            placed = Volume(labels, spacing, unit=length_unit(placement.units))
+            placed = Volume(labels, dataset.spacing, unit=length_unit(dataset.placement.units))
             graph = segment_graph_of(placed, part_of(progress, 0.0, 0.6))
-            regions = Regions(Dataset(name, placement, superpixels=labels), graph)
+            regions = Regions(dataset, graph)
         graph, policy = regions.graph, MeanPolicy()
         tree = agglomerate(graph, policy, progress=part_of(progress, 0.6, 0.8))
         target.parent.mkdir(parents=True, exist_ok=True)
         session = Session.create(
-            target, graph, policy, tree=tree, segmentation=labels,
-            progress=part_of(progress, 0.8, 0.9),
+            target, graph, policy, tree=tree, segmentation=labels, gold=dataset.gold,
+            sources=sources, progress=part_of(progress, 0.8, 0.9),
         )  # fmt: skip
         try:
             prepare(session, part_of(progress, 0.9, 1.0) or progress)
         except BaseException:
             session.close()
             raise
-        return session, Built(tree, regions, policy), {}
+        return session, Built(tree, regions, policy, dataset.gold), {}
 
     def hide() -> None:
         layer.visible = False  # the session has the same segments
@@ -128,6 +130,45 @@ def start_correcting(viewer: Any, layer: Labels, name: str, target: Path) -> Job
     if job is not None:
         job.ended.connect(lambda: hide() if project.session is not None else None)
     return job
+
+
+def _dataset_to_correct(viewer: Any, layer: Labels, name: str, former: Any) -> Dataset:
+    """Return the labels to correct, with the image, cues and gold of the Data step that fit them.
+
+    The labels, and the image that they were made of, are neither image nor gold themselves.
+    """
+    labels, placement = data_of(layer), placement_of(layer)
+    chosen = per_viewer(viewer, Project).dataset
+    if chosen is not None and chosen.cues and chosen.shape == tuple(labels.shape):
+        dataset = replace(
+            chosen.origin or chosen, start=labels, superpixels=None, partition=None, origin=None
+        )
+    else:
+        selection = per_viewer(viewer, Selection)
+        image, gold = selection.image, selection.gold
+        dataset = Dataset(name, placement, superpixels=labels)
+        if _lies_on(image, placement, labels.shape):
+            dataset = replace(dataset, image=data_of(image))
+        if isinstance(gold, Labels) and _lies_on(gold, placement, labels.shape, selection.people):
+            several = selection.golds()
+            one = several[min(selection.person, len(several) - 1)] if several else data_of(gold)
+            dataset = replace(dataset, gold=one, golds=several)
+    own = [data_of(one) for one in (layer, former) if one is not None]
+    roles = {"image": dataset.image, "gold": dataset.gold}
+    taken: dict[str, Any] = {
+        role: None for role, data in roles.items() if any(data is one for one in own)
+    }
+    return replace(dataset, **taken)
+
+
+def _lies_on(
+    layer: Any, placement: Placement, shape: tuple[int, ...], people: int | None = None
+) -> bool:
+    """Return whether a layer has a shape and a placement, without its axis of people."""
+    if layer is None:
+        return False
+    own = tuple(n for axis, n in enumerate(shape_of(layer)) if axis != people)
+    return own == tuple(shape) and placement_of(layer, people).matches(placement)
 
 
 def gold_button(proofreader: Proofreader) -> QPushButton:

@@ -23,7 +23,7 @@ from napari_agglo.volumes._on_disk import pick
 from napari_agglo.widgets._dataset import Dataset, Placement, identity_of
 from napari_agglo.widgets._layer_levels import lazy_data, lazy_levels
 from napari_agglo.widgets._napari import is_of_sample, one_update, role
-from napari_agglo.widgets._project import Built, Project, Regions
+from napari_agglo.widgets._project import Project, Regions
 from napari_agglo.widgets._qt import ask, per_viewer
 from napari_agglo.widgets.data._layers import data_of
 from napari_agglo.widgets.data._selection import Selection
@@ -45,15 +45,15 @@ class Inputs:
 
     # A new session.
 
-    def describe(self, built: Built) -> dict[str, Source]:
-        """Return the inputs of a hierarchy, with the files of their layers."""
+    def describe(self, dataset: Dataset, gold: Any) -> dict[str, Source]:
+        """Return the inputs of a dataset and its gold, with the files of their layers."""
         viewer = self._viewer()
         self.layers = {}
         if viewer is None:
             return {}
-        dataset = built.regions.dataset.origin or built.regions.dataset
+        dataset = dataset.origin or dataset
         sources: dict[str, Source] = {}
-        inputs = {"image": dataset.image, "gold": built.gold}
+        inputs = {"image": dataset.image, "gold": gold}
         inputs |= {f"{_CUE}{name}": cue for name, cue in dataset.cues.items()}
         for key, data in inputs.items():
             layer, channel = _layer_with(viewer, key, data)

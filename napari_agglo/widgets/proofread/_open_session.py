@@ -306,7 +306,8 @@ def create_session(viewer: Any, path: Path) -> Job | None:
         )
     target = checked_path(path)
     threshold = project.threshold
-    sources = per_viewer(viewer, Proofreader).inputs.describe(built)
+    inputs = per_viewer(viewer, Proofreader).inputs
+    sources = inputs.describe(built.regions.dataset, built.gold)
     partition: NDArray[Any] | None = built.regions.dataset.partition
     tree: MergeTree | None = built.tree
     if built.method != "threshold":  # the tree is not that of the policy alone

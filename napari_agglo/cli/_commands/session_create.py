@@ -172,8 +172,18 @@ def _graph_of_labels(superpixels: Any, segmentation: Any, progress: Any) -> Regi
     return region_graph(superpixels, cue, progress=progress)
 
 
-def _sources(arguments: argparse.Namespace, files: dict[str, str]) -> dict[str, str]:
-    """Return the files that the plugin shows with the session."""
+def _sources(arguments: argparse.Namespace, files: dict[str, str]) -> dict[str, Any]:
+    """Return the files that the plugin shows with the session.
+
+    Of an oriented map it shows the strongest direction, which is a cue in the folder.
+    """
+    from napari_agglo.session import Source
+    from napari_agglo.volumes import add_pick, open_volume
+
     named = {"image": arguments.image, "gold": arguments.gold}
-    cues = {f"cue {one[6:-2]}": file for one, file in files.items() if one.startswith("cues[")}
-    return {name: file for name, file in named.items() if file} | cues
+    sources: dict[str, Any] = {name: file for name, file in named.items() if file}
+    sources |= {f"cue {one[6:-2]}": file for one, file in files.items() if one.startswith("cues[")}
+    if "affinities" in files:
+        channels = add_pick(files["affinities"], "c=*")
+        sources["affinities"] = Source(open_volume(channels).data, channels, "affinities")
+    return sources

@@ -279,6 +279,8 @@ class SessionSources(Mapping[str, SourceNote]):
     def copy(self, key: str) -> NDArray[Any] | None:
         """Return the pixels in the folder; None if it has none. A cue has its 256 levels.
 
+        The folder may have gold and cues also of a session that was created without `sources`.
+
         Parameters
         ----------
         key : str
@@ -289,15 +291,14 @@ class SessionSources(Mapping[str, SourceNote]):
         ndarray or None
             The pixels.
         """
-        note = self[key]
-        if note.array == CUES:
+        note = self.get(key)
+        array = (GOLD if key == GOLD else CUES) if note is None else note.array
+        if array == CUES:
             return self._cue(key)
-        if note.array is None:
-            return None
         notes = self._store.manifest.arrays
-        if note.array not in notes:
+        if array is None or array not in notes:
             return None
-        return read_array(self._store.path / ARRAYS, note.array, notes[note.array])
+        return read_array(self._store.path / ARRAYS, array, notes[array])
 
     def _cue(self, key: str) -> NDArray[Any] | None:
         graph = self._store.data.graph

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Generator
 from contextlib import suppress
@@ -18,7 +19,7 @@ from qtpy.QtWidgets import QFileDialog
 
 from napari_agglo.errors import AggloError, InvalidInput
 from napari_agglo.session import Session, Source
-from napari_agglo.volumes import add_pick, is_on_disk, open_levels
+from napari_agglo.volumes import add_pick, in_memory, is_on_disk, open_levels
 from napari_agglo.volumes._on_disk import pick
 from napari_agglo.widgets._dataset import Dataset, Placement, identity_of
 from napari_agglo.widgets._layer_levels import lazy_data, lazy_levels
@@ -32,6 +33,8 @@ from napari_agglo.widgets.proofread._view_state import State, apply_layers, appl
 _CUE = "cue "
 _AFFINITIES = "affinities"  # of a run of blocks; a layer shows the first channel of them
 _CUE_MAPS = ("magma", "bop blue", "bop orange", "bop purple")
+_IN_MEMORY = 1 << 30  # bytes: a larger file is read lazily
+_LEVEL = 0.51 / 255  # of the range of a cue: the copy of a cue has 256 levels
 
 
 class Inputs:
@@ -42,6 +45,7 @@ class Inputs:
         self._project = per_viewer(viewer, Project)
         self.layers: dict[str, Any] = {}
         self._placement: Placement | None = None  # of the session that is opened
+        self._unread: set[str] = set()  # keys of inputs whose file no reader could open
 
     # A new session.
 
@@ -84,16 +88,20 @@ class Inputs:
             return []
         opened: dict[str, list[Any]] = {}
         missing = []
-        for key, note in session.sources.items():
-            layer = _present(viewer, session, key) or self._from_file(session, key, opened)
+        self._unread = set()
+        for key in [*session.sources, *_without_note(session)]:
+            note = session.sources.get(key)
+            layer = None
+            if note is not None:
+                layer = _present(viewer, session, key) or self._from_file(session, key, opened)
             if layer is None:
                 with suppress(AggloError):  # a damaged copy is as good as none
                     layer = _from_copy(viewer, session, key, placement)
-            if layer is None:
+            if layer is not None:
+                self._take(layer, key, note)
+                yield
+            elif note is not None:
                 missing.append(key)
-                continue
-            self._take(layer, key, note)
-            yield
         self._remove_rest(opened)
         self._choose(session)
         return missing
@@ -129,13 +137,13 @@ class Inputs:
         if viewer is None or not self.layers:
             return
         cues = {
-            key.removeprefix(_CUE): (layer, session.sources[key].channel)
+            key.removeprefix(_CUE): (layer, _channel(session, key))
             for key, layer in self.layers.items()
             if key.startswith(_CUE)
         }
         selection = per_viewer(viewer, Selection)
         selection.choose_all(self.layers.get("image"), self.layers.get("gold"), cues)
-        if "gold" in self.layers and (people := session.sources["gold"].channel) is not None:
+        if "gold" in self.layers and (people := _channel(session, "gold")) is not None:
             axis, _, person = people.partition(":")
             if self.layers["gold"].ndim == len(session.sources["gold"].shape):
                 selection.use_several(int(axis), int(person))
@@ -165,6 +173,8 @@ class Inputs:
                 why = "was in no file, and is too large for a copy in the session"
             elif session.sources.path(key) is None:
                 why = f"is no longer at {note.path}"
+            elif key in self._unread:
+                why = f"could not be read from {note.path}"
             else:
                 why = f"differs from the pixels in {note.path} now"
             lines.append(f"The {_words(key)}, “{note.name}”, {why}.")
@@ -226,10 +236,10 @@ class Inputs:
         self.ask_moved(session, left, state)
 
     def _take(self, layer: Any, key: str, note: Any) -> None:
-        """Keep a layer as an input, under its former name."""
-        if note.channel is None:
+        """Keep a layer as an input, under its former name, if it had one."""
+        if note is None or note.channel is None or key == "gold":  # else one of several cues
             layer.metadata = {**layer.metadata, **_role_of(key)}
-            layer.name = note.name
+            layer.name = layer.name if note is None else note.name
         self.layers[key] = layer
 
     def _from_file(self, session: Session, key: str, opened: dict[str, list[Any]]) -> Any:
@@ -237,23 +247,42 @@ class Inputs:
         return None if path is None else self._opened(session, key, path, opened)
 
     def _opened(self, session: Session, key: str, path: str, opened: dict[str, list[Any]]) -> Any:
-        """Open a file once, and return its layer that has the pixels of an input."""
+        """Open a file, and return its layer that has the pixels of an input.
+
+        A file that no plugin of napari had opened before is read as the command line and Python
+        read it: napari knows neither FILE:KEY nor precomputed volumes, and has two for Zarr.
+        """
         viewer = self._viewer()
-        if viewer is None:
+        if viewer is None or self._placement is None:
             return None
-        kind = "labels" if key == "gold" else None  # napari opens label files as images
-        at = f"{kind} {path}"
-        if self._placement is not None and is_on_disk(session.graph.superpixels.image):
-            layer = lazy_layer(session, key, path, self._placement)
+        on_disk = is_on_disk(session.graph.superpixels.image)
+        by_plugin = bool(session.sources[key].reader) and not on_disk
+        self._unread.add(key)
+        layer = self._by_plugin(viewer, session, key, path, opened) if by_plugin else None
+        if layer is None:
+            with suppress(AggloError):  # of another format, or damaged
+                layer = layer_of_file(session, key, path, self._placement)
+                self._unread.discard(key)
             if layer is not None:
                 viewer.add_layer(layer)
-            return layer
+        if layer is None and not by_plugin and not on_disk:
+            layer = self._by_plugin(viewer, session, key, path, opened)
+        return layer
+
+    def _by_plugin(
+        self, viewer: Any, session: Session, key: str, path: str, opened: dict[str, list[Any]]
+    ) -> Any:
+        """Open a file once by a plugin of napari, and return its layer of an input."""
+        kind = "labels" if key == "gold" else None  # napari opens label files as images
+        at = f"{kind} {path}"
         if at not in opened:
             try:
                 reader = session.sources[key].reader
                 opened[at] = list(viewer.open(path, plugin=reader or None, layer_type=kind))
             except Exception:  # a reader of another plugin may raise anything
                 opened[at] = []
+        if opened[at]:
+            self._unread.discard(key)
         for layer in opened[at]:
             if isinstance(layer, (Image, Labels)) and session.sources.matches(key, data_of(layer)):
                 return layer
@@ -298,56 +327,103 @@ def _present(viewer: Any, session: Session, key: str) -> Any:
 
 
 def _from_copy(viewer: Any, session: Session, key: str, placement: Placement) -> Any:
-    """Add a layer of the copy of an input in the session; None if it has none."""
+    """Return the layer of the copy of an input in the session; None if the session has none.
+
+    Without a note on the input, a layer of the viewer with its role and pixels is that layer.
+    """
     data = session.sources.copy(key)
     if data is None:
         return None
-    note = session.sources[key]
+    note = session.sources.get(key)
+    if note is None and (known := _layer_like(viewer, key, data)) is not None:
+        return known
     rgb = data.ndim == len(placement.scale) + 1
     if not rgb and data.ndim != len(placement.scale):
         return None
-    options: dict[str, Any] = {"name": note.name, **placement.keywords()}
+    own = f"{session.path.stem} {key.removeprefix(_CUE)}"
+    options: dict[str, Any] = {"name": own if note is None else note.name, **placement.keywords()}
     if key == "gold":
         return viewer.add_labels(data, visible=False, opacity=0.5, **options)
     if key == "image":
         return viewer.add_image(data, rgb=rgb, **options)
-    at = list(session.sources).index(key)
-    return viewer.add_image(
-        data, colormap=_CUE_MAPS[at % len(_CUE_MAPS)], blending="additive", visible=False, **options
-    )
+    return viewer.add_image(data, **_look_of_cue(session, key), **options)
 
 
-def lazy_layer(session: Session, key: str, path: str, placement: Placement) -> Any:
-    """Return a layer of an input of a volume on disk, which is read where it is shown.
+def _layer_like(viewer: Any, key: str, data: Any) -> Any:
+    """Return the layer of a sample with the role and the pixels of an input; None if none has."""
+    for layer in viewer.layers:
+        if isinstance(layer, (Image, Labels)) and layer.metadata.items() >= _role_of(key).items():
+            shown = data_of(layer)
+            if isinstance(shown, np.ndarray) and shown.shape == data.shape:
+                if key == "gold" and np.array_equal(shown, data):
+                    return layer
+                if key != "gold" and np.abs(shown - data).max(initial=0) <= _LEVEL * np.ptp(data):
+                    return layer
+    return None
 
-    None if the file cannot be read, or has other pixels.
+
+def _without_note(session: Session) -> list[str]:
+    """Return the keys of gold and cues that a session has without a note on where they were.
+
+    A cue that is the borders of the superpixels shows nothing but these.
     """
-    try:
-        levels = [level.data for level in open_levels(path)]
-        if not session.sources.matches(key, levels[0]):
-            return None
-        if key == "gold" and session.errors.gold is not None:
-            levels[0] = session.errors.gold  # the same object, whose overlaps may be known
-    except InvalidInput:
+    graph, known = session.graph, session.sources
+    keys = ["gold"] if "gold" not in known and session.errors.has_gold else []
+    if any(key.startswith(_CUE) or key == _AFFINITIES for key in known) or not graph.n_boundaries:
+        return keys
+    rows = graph.layout.sources or ((0,),) * len(graph.cue_names)
+    plain = [name for name, row in zip(graph.cue_names, rows, strict=True) if len(row) == 1]
+    return keys + [f"{_CUE}{one}" for one in plain if graph.boundary_mean(one).min() < 1]
+
+
+def _look_of_cue(session: Session, key: str) -> dict[str, Any]:
+    """Return the look of a cue: hidden, unless there is no image to look at."""
+    cues = [one for one in session.sources if one.startswith(_CUE) or one == _AFFINITIES]
+    cues = cues or [one for one in _without_note(session) if one.startswith(_CUE)]
+    shown = "image" not in session.sources and key == cues[0]
+    return {
+        "visible": shown,
+        "colormap": "gray" if shown else _CUE_MAPS[cues.index(key) % len(_CUE_MAPS)],
+        "blending": "translucent" if shown else "additive",
+    }
+
+
+def _channel(session: Session, key: str) -> str | None:
+    note = session.sources.get(key)
+    return None if note is None else note.channel
+
+
+def layer_of_file(session: Session, key: str, path: str, placement: Placement) -> Any:
+    """Return a layer of an input in a file; None if it has other pixels.
+
+    That of a volume on disk, or of a large one, is read where it is shown. Raise `InvalidInput` if
+    the file cannot be read.
+    """
+    levels = [level.data for level in open_levels(path)]
+    if not session.sources.matches(key, levels[0]):
         return None
+    on_disk = is_on_disk(session.graph.superpixels.image)
+    if on_disk and key == "gold":
+        with suppress(InvalidInput):  # which may have moved here
+            # the same object, whose overlaps may be known
+            levels[0] = levels[0] if session.errors.gold is None else session.errors.gold
     if key == _AFFINITIES:
         levels = [pick(one, {0: 0}) for one in levels]
     if len(levels[0].shape) != len(placement.scale):
         return None
     options: dict[str, Any] = {"name": session.sources[key].name, **placement.keywords()}
-    options |= lazy_data(levels)
+    size = math.prod(levels[0].shape) * np.dtype(levels[0].dtype).itemsize
+    if on_disk or size > _IN_MEMORY:
+        options |= lazy_data(levels)
+    else:
+        levels = [in_memory(levels[0], key)]
+        options |= {"data": levels[0]}
     if key == "gold":
         return Labels(visible=False, opacity=0.5, **options)
     limits = _limits(session, key, lazy_levels(levels)[-1])
     if key == "image":
         return Image(rgb=False, contrast_limits=limits, **options)
-    cues = [one for one in session.sources if one.startswith(_CUE) or one == _AFFINITIES]
-    shown = "image" not in session.sources and key == cues[0]  # something to look at
-    colours = "gray" if shown else _CUE_MAPS[cues.index(key) % len(_CUE_MAPS)]
-    return Image(
-        rgb=False, contrast_limits=limits, colormap=colours, visible=shown,
-        blending="translucent" if shown else "additive", **options,
-    )  # fmt: skip
+    return Image(rgb=False, contrast_limits=limits, **_look_of_cue(session, key), **options)
 
 
 def _limits(session: Session, key: str, coarsest: Any) -> tuple[float, float]:

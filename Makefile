@@ -4,6 +4,7 @@
 #   PYTHON=EXE   the interpreter to make it with (default python3; 3.11 or newer)
 #   OUT=DIR      where `make demo` writes (default demo-output)
 #   VERSION=N    of napari, for `make test-napari` (default 0.7.1, the oldest that is supported)
+#   VIEWS=NAME   what `make test-orthogonal` installs beside napari (default napari-orthogonal-views)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -21,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE :=
 BIN := $(VENV)/bin
 SETUP := VENV="$(VENV)" PYTHON="$(PYTHON)" bash scripts/setup.sh
 
-.PHONY: help demo test test-full test-pyside test-napari check compile library commands sessions windows-proofread windows-steps jitless bench bench-blocks docs clean setup
+.PHONY: help demo test test-full test-pyside test-napari test-orthogonal check compile library commands sessions windows-proofread windows-steps jitless bench bench-blocks docs clean setup
 
 help:  ## list these targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -53,7 +54,8 @@ test-full:  ## the same with the slow tests, and all examples of the properties
 
 # Windows with the other Qt binding, or an older napari: jobs, a dock, all steps, clicks, surfaces.
 WINDOWS := test_jobs.py test_progress_row.py test_dock.py test_story.py data/test_widget.py hierarchy evaluate \
-	proofread/test_gestures.py proofread/test_shapes.py proofread/test_correct_labels.py
+	train compare \
+	$(addprefix proofread/test_,gestures.py shapes.py correct_labels.py input_layers.py)
 SETUP_WINDOWS = PYTHON="$(PYTHON)" bash scripts/setup.sh test-windows
 # PySide6 6.12.0 loses references to None in overridden methods: before Python 3.12 that ends the process.
 test-pyside:  ## some windows with PySide6, in an environment of its own
@@ -66,6 +68,12 @@ test-napari:  ## the same windows with one version of napari, VERSION=0.7.1, in 
 	@VENV="$(VENV)-napari-$(VERSION)" $(SETUP_WINDOWS) PyQt6 "napari==$(VERSION)"
 	@"$(VENV)-napari-$(VERSION)/bin/python" tests/kernels.py
 	@"$(VENV)-napari-$(VERSION)/bin/python" -m pytest -q $(addprefix tests/widgets/,$(WINDOWS))
+
+# It needs OpenCV, 60 MB, so it is in no extra.
+VIEWS ?= napari-orthogonal-views>=0.5
+test-orthogonal:  ## proofreading beside napari-orthogonal-views, in an environment of its own
+	@VENV="$(VENV)-orthogonal" $(SETUP_WINDOWS) PyQt6 "$(VIEWS)"
+	@"$(VENV)-orthogonal/bin/python" -m pytest -q -m slow tests/widgets/proofread/test_gestures_orthogonal.py
 
 check:
 	@"$(BIN)/ruff" check .
@@ -131,6 +139,6 @@ setup:  ## only make the virtual environment
 	@$(SETUP) test
 
 clean:  ## remove what the other targets made, the virtual environment too
-	@rm -rf "$(VENV)" "$(VENV)"-pyside "$(VENV)"-napari-* "$(OUT)" "$(OUT).json" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf "$(VENV)" "$(VENV)"-pyside "$(VENV)"-napari-* "$(VENV)"-orthogonal "$(OUT)" "$(OUT).json" bench-output build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf *.egg-info

@@ -533,6 +533,7 @@ class Scene:
     def _refresh(self, layer: Labels) -> None:
         if layer.visible:
             layer.refresh(thumbnail=False, highlight=False, extent=False)
+            layer.events.paint(value=[])  # further views of the same values listen to this
 
     def _present(self) -> list[Labels]:
         """Return the layers of the hierarchy in the viewer; the pair has regions of its own."""

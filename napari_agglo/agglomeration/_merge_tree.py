@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
-from napari_agglo.agglomeration._format_threshold import is_beyond, plain_thresholds
+from napari_agglo.agglomeration._format_threshold import (
+    is_before,
+    is_beyond,
+    plain_thresholds,
+    threshold_text,
+)
 from napari_agglo.errors import ConvertTo, InvalidInput, SetOption, is_number, is_whole
 from napari_agglo.volumes import DenseLabels, replacing
 
@@ -250,7 +255,9 @@ class MergeTree:
     def __repr__(self) -> str:
         span = ""
         if self.n_merges:
-            span = f", priorities {self.priorities.min():.3g} to {self.priorities.max():.3g}"
+            ends = (f"{end:.3g}" for end in (self.priorities.min(), self.priorities.max()))
+            first, last = (threshold_text(float(end)) for end in ends)
+            span = f", priorities {first} to {last}"
         return f"MergeTree({self.n_superpixels} superpixels, {self.n_merges} merges{span})"
 
     @property

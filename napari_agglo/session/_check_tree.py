@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from napari_agglo._registry import named_errors
-from napari_agglo.agglomeration import MergeTree
+from napari_agglo.agglomeration import MergeTree, threshold_text
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph, part_of
 from napari_agglo.policy import Policy, graph_for, is_informative, policy_features
@@ -78,8 +78,8 @@ def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
     if wrong is not None:
         raise InvalidInput(
             f"`tree` must be agglomerate(graph, policy), but merges {wrong.first} with "
-            f"{wrong.second} at {wrong.priority:.6g}, where the score of the policy is "
-            f"{wrong.score:.6g}",
+            f"{wrong.second} at {wrong.texts[0]}, where the score of the policy is "
+            f"{wrong.texts[1]}",
             argument="tree",
             remedy="pass the tree of this graph and policy, or leave it out",
         )
@@ -93,6 +93,20 @@ class WrongMerge:
     second: int
     priority: float
     score: float
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The priority and the score, with as many digits as tell them apart.
+
+        Examples
+        --------
+        >>> WrongMerge(2, 1, 0.25, 1 / 3).texts, WrongMerge(2, 1, 0.12345678, 0.123456789).texts
+        (('0.25', '0.333333'), ('0.12345678', '0.123456789'))
+        >>> WrongMerge(2, 1, 1 / 3, 1 / 3 + 1e-9).texts
+        ('0.3333333333333333', '0.33333333433333334')
+        """
+        first, second = threshold_text(self.priority), threshold_text(self.score)
+        return (first, second) if first != second else (repr(self.priority), repr(self.score))
 
 
 def first_difference(tree: MergeTree, graph: RegionGraph, policy: Policy) -> WrongMerge | None:

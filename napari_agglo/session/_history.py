@@ -505,8 +505,8 @@ def _difference(store: Store, policy: Policy, progress: ProgressCallback | None)
     if wrong is None:
         return ""
     return (
-        f"it gives {wrong.score:.6g} to the merge of {wrong.first} with {wrong.second}, which the "
-        f"session has at {wrong.priority:.6g}"
+        f"it gives {wrong.texts[1]} to the merge of {wrong.first} with {wrong.second}, which the "
+        f"session has at {wrong.texts[0]}"
     )
 
 

@@ -13,7 +13,7 @@ from refusals import refuses
 
 from napari_agglo import InvalidInput, MergeTree, agglomerate, region_graph
 from napari_agglo.errors import SetOption
-from napari_agglo.volumes import DenseLabels
+from napari_agglo.volumes import DenseLabels, dense_labels
 
 
 @st.composite
@@ -285,3 +285,10 @@ def test_a_threshold_that_no_priority_can_reach_is_refused():
     assert len(np.unique(tree.segment(-np.inf))) == 64
     above = MergeTree(tree.superpixels, tree.winners, tree.losers, tree.priorities + 4)
     assert len(np.unique(above.segment(30))) == 1, "other priorities, other thresholds"
+
+
+def test_the_text_of_a_tree_has_no_number_for_a_merge_before_any():
+    """Edits of a session at the state before any merge are merges at the number below 0."""
+    labels = dense_labels(np.array([[1, 2, 3]]))
+    tree = MergeTree(labels, np.array([1, 1]), np.array([2, 3]), np.array([-5e-324, 0.25]))
+    assert "before any merge to 0.25" in repr(tree)

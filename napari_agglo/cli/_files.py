@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from napari_agglo._table_files import PARQUET, check_table_file
 from napari_agglo.cli._terminal import Console
 from napari_agglo.errors import InvalidInput
 
@@ -263,8 +264,9 @@ def check_axes(text: str, ndim: int) -> None:
 
 
 def check_table_output(option: str, text: str) -> None:
-    """Refuse a place that a table cannot be written to."""
+    """Refuse a place that a table cannot be written to, and parquet without pyarrow."""
     path = Path(text).resolve()
+    check_table_file(Path(text), option)
     _refuse_folder(option, text, path)
     _check_parent(option, text, path)
 
@@ -279,7 +281,7 @@ def check_plot_output(option: str, text: str) -> None:
 def check_folder_output(option: str, text: str) -> None:
     """Refuse a path that cannot be a folder to write to, or be made in a folder that exists."""
     path = Path(text).resolve()
-    if path.suffix.lower() in (*_LABEL_SUFFIXES, ".csv"):
+    if path.suffix.lower() in (*_LABEL_SUFFIXES, ".csv", PARQUET):
         problem = "this names a folder, but looks like a file"
         raise refusal(option, text, problem, f"drop the {path.suffix}")
     _refuse_file(option, text, path)

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pipeline(parser, required=False)
     add_gold(parser)
     add_threshold(parser, "report this one")
-    add_output(parser, "CURVE.csv", "write every state", default=None)
+    add_output(parser, "CURVE.csv", "write every state, as CSV or .parquet", default=None)
     text = "draw both errors along the curve, and VI by threshold; .png, .svg or .pdf; "
     add_value(parser, "--plot", "PLOT.png", f"{text}with --each the mean and its standard error")
     add_json(parser, "every state")
@@ -114,6 +114,7 @@ def _curve(
     """Return the curve, written if wanted, and the voxels compared, of the gold that has most."""
     import numpy as np
 
+    from napari_agglo._table_files import fill_table
     from napari_agglo.evaluate import plain_curve, vi_curve
     from napari_agglo.volumes import replacing
 
@@ -126,7 +127,7 @@ def _curve(
     if output:
         Path(output).parent.mkdir(exist_ok=True)
         with replacing(Path(output)) as temporary:
-            plain_curve(curve).to_csv(temporary, index=False)
+            fill_table(plain_curve(curve), temporary, Path(output))
     return curve, max(int(np.count_nonzero(gold)) for gold in golds)
 
 

@@ -206,6 +206,7 @@ def _write_breakdown(path: Path, costs: Breakdown) -> None:
     """Write both sides of the breakdown as one table, the greatest contribution first."""
     import pandas as pd
 
+    from napari_agglo._table_files import fill_table
     from napari_agglo.volumes import replacing
 
     sides = [
@@ -218,4 +219,4 @@ def _write_breakdown(path: Path, costs: Breakdown) -> None:
     both.insert(0, "kind", both.pop("kind"))
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as temporary:
-        both.to_csv(temporary, index=False)
+        fill_table(both, temporary, path)

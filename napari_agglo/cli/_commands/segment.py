@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pipeline(parser, required=False)
     add_threshold(parser, "merge up to here", "0.5, or that of the session")
     add_labels_output(parser, "LABELS")
-    parser.add_argument("--tree", metavar="TREE.csv", help="write the merges too")
+    parser.add_argument(
+        "--tree", metavar="TREE.csv", help="write the merges too, as CSV or .parquet"
+    )
     add_json(parser)
     add_each(parser, "LABELS and TREE are folders to write to")
 
@@ -123,6 +125,8 @@ def _write_both(
     tree: MergeTree | None, write_labels: Callable[[], None], output: str, tree_output: str | None
 ) -> None:
     """Write both files or none; the tree waits, complete, until the labels are in place."""
+    from napari_agglo._table_files import fill_table
+    from napari_agglo.agglomeration._merge_tree import merge_table
     from napari_agglo.volumes import replacing
 
     written = False
@@ -130,7 +134,9 @@ def _write_both(
         with ExitStack() as waiting:
             if tree_output and tree is not None:
                 Path(tree_output).parent.mkdir(exist_ok=True)
-                tree.to_csv(waiting.enter_context(replacing(Path(tree_output))))
+                target = Path(tree_output)
+                temporary = waiting.enter_context(replacing(target))
+                fill_table(merge_table(tree, tree.name_inheritance), temporary, target)
             write_labels()
             written = True
     except InvalidInput as error:

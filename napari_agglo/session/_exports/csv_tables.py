@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from napari_agglo._table_files import PARQUET, check_table_file, fill_table
 from napari_agglo.agglomeration import MergeTree, NameInheritance, plain_threshold
 from napari_agglo.agglomeration._merge_tree import merge_table
-from napari_agglo.errors import Install, InvalidInput, SetOption
 from napari_agglo.graph import RegionGraph
 from napari_agglo.graph._interchange import region_columns
 from napari_agglo.session._exports.export_kinds import ExportView, check_target, exporter
@@ -48,26 +48,12 @@ class MergeRows:
 def write_table(path: str | PathLike[str], overwrite: bool, table: pd.DataFrame) -> None:
     """Write a table as CSV (UTF-8, one line of headings), or as parquet if the suffix says so."""
     target = check_target(path, overwrite)
-    if target.suffix.lower() != ".parquet":
-        with replacing(target) as temporary:
-            table.to_csv(temporary, index=False, encoding="utf-8")
-        return
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise InvalidInput(
-            f"{target}: parquet needs pyarrow, which is not installed",
-            argument="path",
-            remedy=(
-                Install('"napari-agglo[parquet]"'),
-                SetOption("path", str(target.with_suffix(".csv"))),
-            ),
-        ) from error
+    check_table_file(target)
     with replacing(target) as temporary:
-        table.to_parquet(temporary, engine="pyarrow", index=False)
+        fill_table(table, temporary, target)
 
 
-_TABLES = (".csv", ".parquet")
+_TABLES = (".csv", PARQUET)
 
 
 @exporter("tree", label="Table of merges", suffixes=_TABLES)

@@ -6,8 +6,10 @@ import csv
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from cli.commands.pipeline import PIPELINE
 
@@ -58,3 +60,22 @@ def test_curve_as_json(run, files):
     assert report["at_threshold"]["cut"] == 0.0
     assert report["curve"][0] == report["superpixels"]
     assert report["curve"][-1]["segments"] == 1
+
+
+@pytest.mark.parametrize("command", ["curve", "evaluate", "segment"])
+def test_tables_are_parquet_where_the_name_says_so(run, refused, files, monkeypatch, command):
+    words = {
+        "curve": ["curve", *PIPELINE, "--gold", "gold.tif", "-o"],
+        "evaluate": ["evaluate", "gold.tif", "--gold", "gold.tif", "--breakdown"],
+        "segment": ["segment", *PIPELINE, "-o", "labels.tif", "--tree"],
+    }[command]
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pyarrow", None)
+        assert "napari-agglo[parquet]" in refused(*words, "t.parquet")
+        assert not os.path.exists("labels.tif"), "before the work"
+    pytest.importorskip("pyarrow")
+    for name in ("t.csv", "t.parquet"):
+        assert run(*words, name)[0] == 0
+    pd.testing.assert_frame_equal(
+        pd.read_parquet("t.parquet"), pd.read_csv("t.csv"), check_dtype=False
+    )

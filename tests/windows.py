@@ -31,6 +31,14 @@ def project_of(viewer: Any) -> Project:
     return per_viewer(viewer, Project)
 
 
+def cell_of(viewer: Any, layer: Any) -> tuple[int, int]:
+    """Return the row and the column of a layer in the grid of a window."""
+    layers = viewer.layers
+    of = layers if hasattr(viewer, "canvas") else len(layers)  # napari 0.9, and before
+    row, column = grid(viewer).position(layers.index(layer), of)
+    return row, column
+
+
 def scene_of(viewer: Any) -> _scene.Scene:
     """Return the layers that the steps show in a window."""
     return per_viewer(viewer, _scene.Scene)

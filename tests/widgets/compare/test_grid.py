@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from qtpy.QtWidgets import QComboBox
-from windows import camera, draw, grid, view_size
+from windows import camera, cell_of, draw, grid, view_size
 
 FOUR = ("mean", "flat", "agglo", "gold")
 QUICK = ("mean", "flat", "layer other", "gold")  # less to train
@@ -37,8 +37,7 @@ def test_four_in_two_rows_with_all_in_sight(painted, viewer, project, dock, comp
     assert grid(viewer).shape == (2, 2)
     for k, cell in enumerate(panels.cells):
         for layer in cell.layers:
-            index = viewer.layers.index(layer)
-            assert grid(viewer).position(index, viewer.layers) == divmod(k, 2)
+            assert cell_of(viewer, layer) == divmod(k, 2)
     # What filled the canvas fills each cell: none of it has gone out of sight.
     height, width = view_size(viewer)
     extent = np.multiply(dataset.image.shape, dataset.placement.scale)

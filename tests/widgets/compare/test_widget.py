@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QApplication, QPushButton
-from windows import camera, draw, grid, project_of, settle
+from windows import camera, cell_of, draw, grid, project_of, settle
 
 
 def test_side_by_side_and_back(viewer, dock, compare, look):
@@ -18,8 +18,7 @@ def test_side_by_side_and_back(viewer, dock, compare, look):
     assert [cell.panel.name for cell in panels.cells] == ["mean", "gold"]
     for k, cell in enumerate(panels.cells):
         for layer in cell.layers:
-            index = viewer.layers.index(layer)
-            assert grid(viewer).position(index, viewer.layers) == (0, k)
+            assert cell_of(viewer, layer) == (0, k)
         assert cell.image.data is not None
     camera(viewer).zoom *= 2
     viewer.dims.set_point(0, 0)
@@ -116,8 +115,7 @@ def test_a_layer_added_meanwhile_does_not_shift_the_panels(viewer, dock, compare
     viewer.add_points(np.zeros((1, 2)))
     draw()
     for k, cell in enumerate(dock.controller.grid.cells):
-        index = viewer.layers.index(cell.segments)
-        assert grid(viewer).position(index, viewer.layers)[1] % 2 == k % 2
+        assert cell_of(viewer, cell.segments)[1] % 2 == k % 2
 
 
 @pytest.mark.slow

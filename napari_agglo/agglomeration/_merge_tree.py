@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from napari_agglo._numba import kernel
 from napari_agglo.agglomeration._format_threshold import (
-    is_before,
     is_beyond,
     plain_thresholds,
     threshold_text,

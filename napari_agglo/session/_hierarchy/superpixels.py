@@ -20,7 +20,7 @@ from napari_agglo.agglomeration import policy_scoring
 from napari_agglo.agglomeration._rescoring import EdgeQueue, fill_queue
 from napari_agglo.features import FeatureState, empty_features, fill_features
 from napari_agglo.graph import Division, Hulls, RegionGraph, add_hull
-from napari_agglo.policy import MEAN, Policy, no_features, policy_features
+from napari_agglo.policy import MEAN, Policy, Scoring, no_features, policy_features
 from napari_agglo.session._hierarchy.forest_cells import (
     Cells,
     Thresholds,
@@ -238,14 +238,19 @@ class Scorer:
     few = 2000
 
     def __init__(self, graph: RegionGraph, policy: Policy) -> None:
-        self._graph = graph
-        self._scoring = policy_scoring(graph, policy)
+        self._graph, self._policy = graph, policy
         self._features = policy_features(policy)
-        self.steady = self._scoring.kind == MEAN  # whether just the boundary counts
+        # Whether just the boundary counts.
+        self.steady = self._features is None and self._scoring.kind == MEAN
         self._sizes = (0, 0)
         self._rows: FeatureState | None = None
         self._cells: Cells | None = None
         self._n_scored = 0
+
+    @cached_property
+    def _scoring(self) -> Scoring:
+        """The policy as kernels ask it: a forest is packed at first use, not when it is opened."""
+        return policy_scoring(self._graph, self._policy)
 
     @cached_property
     def _thresholds(self) -> Thresholds | None:

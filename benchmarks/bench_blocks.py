@@ -355,6 +355,9 @@ def everything(folder: Path, python: str, large: bool, tiny: bool) -> dict[str, 
     failed += part("window", folder, needed=False)
     part("make", folder, "--shape", whole)
     part("run", folder, "--memory", "4e9", "--name", "full", "--warm")
+    for workers in (1, 2):
+        part("run", folder, "--memory", "4e9", "--name", f"once-{workers}", "--once", "--warm",
+             "--workers", workers, "--block", "128,128,128" if tiny else "352,512,512")  # fmt: skip
     part("plan", folder, "--memory", "4e9", "--cues", 4, "--statistics", "all",
          "--name", "four-all")  # fmt: skip
     part("run", folder, "--memory", "5e9", "--name", "four-full", "--cues", 4, "--warm")

@@ -219,11 +219,21 @@ def threads(numbers: dict[str, Any]) -> str:
     one, two = (runs[f"cost-given-{n}-pyramid"] for n in (1, 2))
     alone = one["alone"]
     ideal = one["cpu"] / two["cpu"] / (alone + (1 - alone) / 2)
+    whole = ""
+    if {"run-once-1", "run-once-2"} <= numbers.keys():
+        long, short = numbers["run-once-1"], numbers["run-once-2"]
+        whole = (
+            f" On {' x '.join(map(str, long['shape']))}, with blocks of "
+            f"{' x '.join(map(str, long['block']))}, it was "
+            f"{long['seconds'] / short['seconds']:.2f} times: {long['seconds']:.0f} and "
+            f"{short['seconds']:.0f} s (measured, at a load of {long['load']:.1f} and "
+            f"{short['load']:.1f})." + _commands([long, short])
+        )
     return (
         f"Two threads took less time on the clock than one: {'; '.join(parts)} (measured, in the "
         f"runs of the table above, at a load of {one['load']:.1f} and {two['load']:.1f} on two "
         f"cores). {100 * alone:.0f} % of the time of one thread is in tasks that are done once "
-        f"for the volume, so that {ideal:.2f} times is the most (estimated)."
+        f"for the volume, so that {ideal:.2f} times is the most (estimated).{whole}"
     )
 
 

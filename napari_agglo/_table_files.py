@@ -28,7 +28,7 @@ def check_table_file(path: Path, argument: str = "path") -> None:
         )
 
 
-def fill_table(table: pd.DataFrame, file: Path, name: Path) -> None:
+def write_rows(table: pd.DataFrame, file: Path, name: Path) -> None:
     """Write a table to a file that will have this name, whose suffix says the format.
 
     CSV is UTF-8, with one line of headings.

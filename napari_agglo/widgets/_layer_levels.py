@@ -180,7 +180,8 @@ class LazyArray:
         return part if part.ndim > 2 else np.asarray(part)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        require_memory(self, "array")
+        if self.size > _SMALL:
+            require_memory(self, "array")
         read = np.asarray(self.source[self._extent.index])
         return read if dtype is None else read.astype(dtype, copy=False)
 

@@ -182,15 +182,14 @@ def test_a_folder_that_may_not_be_written_to(refused, files, idle, monkeypatch):
         assert (message.argument, str(files) in message) == ("-o", True)
 
 
-@pytest.mark.parametrize("failing", ["napari_agglo.volumes.write_labels", "to_csv"])
+@pytest.mark.parametrize(
+    "failing", ["napari_agglo.volumes.write_labels", "pandas.DataFrame.to_csv"]
+)
 def test_both_outputs_or_none(refused, files, monkeypatch, failing):
     def fail(*arguments, **options):
         raise InvalidInput("disk full")
 
-    if failing == "to_csv":
-        monkeypatch.setattr("napari_agglo.agglomeration.MergeTree.to_csv", fail)
-    else:
-        monkeypatch.setattr(failing, fail)
+    monkeypatch.setattr(failing, fail)
     before = sorted(os.listdir())
     refused("segment", *PIPELINE, "-o", "l.tif", "--tree", "t.csv")
     assert sorted(os.listdir()) == before

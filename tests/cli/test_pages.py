@@ -25,7 +25,8 @@ def test_every_page_is_in_the_menu():
     listed = {
         (menu.parent / line).resolve().relative_to(DOCS.resolve()).as_posix()
         for menu in menus
-        for line in re.split(r"```{toctree}|```", menu.read_text("utf-8"))[1].split()
+        for tree in re.findall(r"```{toctree}(.*?)```", menu.read_text("utf-8"), re.DOTALL)
+        for line in tree.split()
         if not line.startswith(":")
     }
     assert pages - listed == {"index"}

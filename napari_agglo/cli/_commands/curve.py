@@ -114,7 +114,7 @@ def _curve(
     """Return the curve, written if wanted, and the voxels compared, of the gold that has most."""
     import numpy as np
 
-    from napari_agglo._table_files import fill_table
+    from napari_agglo._table_files import write_rows
     from napari_agglo.evaluate import plain_curve, vi_curve
     from napari_agglo.volumes import replacing
 
@@ -127,7 +127,7 @@ def _curve(
     if output:
         Path(output).parent.mkdir(exist_ok=True)
         with replacing(Path(output)) as temporary:
-            fill_table(plain_curve(curve), temporary, Path(output))
+            write_rows(plain_curve(curve), temporary, Path(output))
     return curve, max(int(np.count_nonzero(gold)) for gold in golds)
 
 

@@ -206,7 +206,7 @@ def _write_breakdown(path: Path, costs: Breakdown) -> None:
     """Write both sides of the breakdown as one table, the greatest contribution first."""
     import pandas as pd
 
-    from napari_agglo._table_files import fill_table
+    from napari_agglo._table_files import write_rows
     from napari_agglo.volumes import replacing
 
     sides = [
@@ -219,4 +219,4 @@ def _write_breakdown(path: Path, costs: Breakdown) -> None:
     both.insert(0, "kind", both.pop("kind"))
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as temporary:
-        fill_table(both, temporary, path)
+        write_rows(both, temporary, path)

@@ -125,7 +125,7 @@ def _write_both(
     tree: MergeTree | None, write_labels: Callable[[], None], output: str, tree_output: str | None
 ) -> None:
     """Write both files or none; the tree waits, complete, until the labels are in place."""
-    from napari_agglo._table_files import fill_table
+    from napari_agglo._table_files import write_rows
     from napari_agglo.agglomeration._merge_tree import merge_table
     from napari_agglo.volumes import replacing
 
@@ -136,7 +136,7 @@ def _write_both(
                 Path(tree_output).parent.mkdir(exist_ok=True)
                 target = Path(tree_output)
                 temporary = waiting.enter_context(replacing(target))
-                fill_table(merge_table(tree, tree.name_inheritance), temporary, target)
+                write_rows(merge_table(tree, tree.name_inheritance), temporary, target)
             write_labels()
             written = True
     except InvalidInput as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from napari_agglo._table_files import PARQUET, check_table_file, fill_table
+from napari_agglo._table_files import PARQUET, check_table_file, write_rows
 from napari_agglo.agglomeration import MergeTree, NameInheritance, plain_threshold
 from napari_agglo.agglomeration._merge_tree import merge_table
 from napari_agglo.graph import RegionGraph
@@ -50,7 +50,7 @@ def write_table(path: str | PathLike[str], overwrite: bool, table: pd.DataFrame)
     target = check_target(path, overwrite)
     check_table_file(target)
     with replacing(target) as temporary:
-        fill_table(table, temporary, target)
+        write_rows(table, temporary, target)
 
 
 _TABLES = (".csv", PARQUET)

@@ -18,6 +18,7 @@ from napari_agglo._registry import Registry, named_errors
 from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy
+from napari_agglo.session._cut_methods.segment_graph import check_seeds
 
 Part = NDArray[np.int64]  # superpixels, dense ids, ascending
 
@@ -70,7 +71,11 @@ class CutMethod:
     cut: Callable[[CutProblem], Sequence[NDArray[Any]]]
 
     def parts(self, problem: CutProblem) -> list[Part]:
-        """Cut a segment; refuse parts that are not a partition with one group of seeds each."""
+        """Cut a segment; refuse seeds that cannot be cut apart, and parts that are no such cut.
+
+        The parts must be a partition of the segment with one group of seeds each.
+        """
+        check_seeds(problem.graph, np.unique(problem.members), problem.seeds)
         with named_errors("cut method", self.name):
             returned = self.cut(problem)
         try:

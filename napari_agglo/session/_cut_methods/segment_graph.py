@@ -72,9 +72,12 @@ def pieces_of(n_nodes: int, ends: NDArray[np.int64]) -> tuple[int, NDArray[np.in
 
 
 def check_seeds(
-    graph: RegionGraph, segment: SegmentGraph, seeds: Sequence[Sequence[int]]
+    graph: RegionGraph, members: NDArray[Any], seeds: Sequence[Sequence[int]]
 ) -> list[Group]:
-    """Return the positions of the seeds of each group; refuse groups that cannot be cut apart."""
+    """Return the positions of the seeds of each group; refuse groups that cannot be cut apart.
+
+    `members` are the superpixels of the segment, ascending.
+    """
     if len(seeds) < 2:
         raise InvalidInput(
             f"`seeds` must be two groups of superpixels or more, got {len(seeds)}",
@@ -90,8 +93,8 @@ def check_seeds(
                 remedy="mark a superpixel, or leave the group out",
             )
         for seed in group:
-            at = int(np.searchsorted(segment.members, seed))
-            if at == segment.size or segment.members[at] != seed:
+            at = int(np.searchsorted(members, seed))
+            if at == len(members) or members[at] != seed:
                 raise InvalidInput(
                     f"Superpixel {graph.ids[seed]} in group {number} of `seeds` is not in the "
                     "segment to be cut",
@@ -117,7 +120,7 @@ def segment_with_seeds(
     Refuse a segment in pieces, which is the result of a forced merge.
     """
     segment = segment_of(graph, members)
-    groups = check_seeds(graph, segment, seeds)
+    groups = check_seeds(graph, segment.members, seeds)
     count, _ = pieces_of(segment.size, segment.ends)
     if count > 1:
         raise InvalidInput(

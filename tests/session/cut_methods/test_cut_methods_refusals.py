@@ -7,12 +7,14 @@ import pytest
 from oracles.agglomerate import graph_of_edges
 from refusals import refuses
 
-from napari_agglo import region_graph
+from napari_agglo import MeanPolicy, Session, region_graph
 from napari_agglo.policy import RandomPolicy
+from napari_agglo.session import CutProblem, cut_method
 from napari_agglo.session._cut_methods import (
     boundary_costs,
     by_tree,
     connected_pieces,
+    cut_methods,
     detached,
     min_cut,
     seeded,
@@ -139,3 +141,30 @@ def test_a_policy_that_knows_nothing_cuts_where_least_is_in_contact():
     graph = chain(9, 9, 9, 9, faces=[50, 50, 1, 50])
     parts = min_cut(graph, range(1, 6), [[1], [5]], RandomPolicy())
     assert [part.tolist() for part in parts] == [[1, 2, 3], [4, 5]]
+
+
+WRONG_SEEDS = [
+    ([[1]], "put a seed into each part"),
+    ([[1], []], "mark a superpixel, or leave the group out"),
+    ([[1], [4]], "remove that seed, or cut the segment"),
+    ([[1, 2], [2]], "remove one of the seeds, or cut through"),
+]
+
+
+@pytest.mark.parametrize(("seeds", "remedy"), WRONG_SEEDS)
+def test_a_method_of_another_package_gets_only_seeds_that_can_be_cut(
+    seeds, remedy, tmp_path, monkeypatch
+):
+    calls = []
+    method = cut_method("other", label="other")(calls.append)
+    graph = region_graph(np.array([[1, 2, 3, 4]]), np.array([[0.0, 0.0, 0.0, 1.0]]))
+    problem = CutProblem(graph, np.array([1, 2, 3]), seeds, MeanPolicy(), None)
+    with refuses("seeds", remedy):
+        method.parts(problem)
+    monkeypatch.setitem(cut_methods._values, "other", method)
+    with Session.create(tmp_path / "a.agglo", graph) as session:
+        session.threshold = 0.2
+        with refuses("seeds", remedy):
+            session.cut(1, seeds, "other")
+        assert len(session.history) == 0
+    assert not calls

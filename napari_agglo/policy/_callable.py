@@ -18,12 +18,14 @@ from napari_agglo.features import check_blocks
 from napari_agglo.graph import RegionGraph, graph_of_pairs, sample_of_pairs
 from napari_agglo.policy._policies import (
     Policy,
+    is_bounded,
     missing_members,
     policies,
     policy_features,
 )
 
 _SAMPLE = 64  # boundaries on which a policy is tried, a chunk of the merge loop
+_ROUNDING = 1e-9  # by which a score of a bounded policy may be outside of 0 to 1
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,18 @@ class CallablePolicy:
 
 def checked_scores(policy: Policy, graph: RegionGraph) -> NDArray[np.float64]:
     """Return the scores of a policy, checked; the merge loop relies on the check."""
-    return checked_numbers(_call_function(policy.score, graph, policy.name), graph, policy.name)
+    scores = checked_numbers(_call_function(policy.score, graph, policy.name), graph, policy.name)
+    outside = np.flatnonzero((scores < -_ROUNDING) | (scores > 1 + _ROUNDING))
+    if len(outside) and is_bounded(policy, graph):
+        word = "probabilistic" if policy.probabilistic else "bounded"
+        raise InvalidInput(
+            f"The policy {policy.name!r} has {word} = True, so that its scores must be from 0 to 1,"
+            f" and scores a boundary {scores[outside[0]]:.6g} ({len(outside)} of {len(scores)} "
+            "are outside)",
+            argument="policy",
+            remedy=f"let its score return numbers from 0 to 1, or set {word} = False",
+        )
+    return scores
 
 
 def check_local(policy: Policy, graph: RegionGraph) -> None:
@@ -125,23 +138,27 @@ def check_local(policy: Policy, graph: RegionGraph) -> None:
         check_blocks(graph, features)
     if graph.n_boundaries == 0 or policy.kernel(graph) is not None:
         return
+    if problem := not_local(policy, graph):
+        warn_caller(DataWarning(problem, argument="policy", remedy=MAKE_LOCAL))
+
+
+MAKE_LOCAL = "compute each score from the statistics of the boundary and its two regions"
+
+
+def not_local(policy: Policy, graph: RegionGraph) -> str:
+    """Return in words a boundary that a policy scores otherwise alone; no text if there is none."""
     rows = sample_of_pairs(graph, _SAMPLE)
     step = max(len(rows) // 4, 1)
     among = checked_scores(policy, graph_of_pairs(graph, rows))[::step]
-    alone = np.concatenate(
-        [checked_scores(policy, graph_of_pairs(graph, row[None])) for row in rows[::step]]
+    alone = [checked_scores(policy, graph_of_pairs(graph, row[None])) for row in rows[::step]]
+    wrong = np.flatnonzero(~np.isclose(np.concatenate(alone), among, 1e-6, 1e-9))
+    if not len(wrong):
+        return ""
+    k = int(wrong[0])
+    return (
+        f"The policy {policy.name!r} is not local: it scores a boundary {among[k]:.6g} among "
+        f"others and {alone[k][0]:.6g} alone, so that the merges depend on chance"
     )
-    wrong = np.flatnonzero(~np.isclose(alone, among, 1e-6, 1e-9))
-    if len(wrong):
-        k = int(wrong[0])
-        warn_caller(
-            DataWarning(
-                f"The policy {policy.name!r} is not local: it scores a boundary {among[k]:.6g} "
-                f"among others and {alone[k]:.6g} alone, so that the merges depend on chance",
-                argument="policy",
-                remedy="compute each score from the statistics of the boundary and its two regions",
-            )
-        )
 
 
 def _call_function(function: Callable[[RegionGraph], Any], graph: RegionGraph, name: str) -> Any:
@@ -153,15 +170,18 @@ def _call_function(function: Callable[[RegionGraph], Any], graph: RegionGraph, n
 def checked_numbers(scores: Any, graph: RegionGraph, name: str) -> NDArray[np.float64]:
     """Return the scores of a policy as an array; refuse all but a finite number per boundary."""
     try:
-        numbers = np.asarray(scores, np.float64)
+        is_complex = np.iscomplexobj(np.asarray(scores))
+        numbers = np.full(0, np.nan) if is_complex else np.asarray(scores, np.float64)
     except (TypeError, ValueError):
-        numbers = np.full(1, np.nan)
+        is_complex, numbers = False, np.full(0, np.nan)
     if numbers.shape != (graph.n_boundaries,) or not np.isfinite(numbers).all():
         if hasattr(scores, "score"):
             raise _factory(name, f"returns {type(scores).__name__}, which is a policy, not numbers")
         wrong = np.flatnonzero(~np.isfinite(numbers)) if numbers.ndim == 1 else numbers
         got = f"an array of shape {numbers.shape}"
-        if not isinstance(scores, np.ndarray) and numbers.shape != (graph.n_boundaries,):
+        if is_complex:
+            got = "complex numbers"
+        elif not isinstance(scores, np.ndarray) and numbers.shape != (graph.n_boundaries,):
             got = f"{type(scores).__name__} {scores!r:.40}"
         elif numbers.shape == (graph.n_boundaries,):
             got = f"{numbers[wrong[0]]} for {len(wrong)} of them, first for boundary {wrong[0]}"

@@ -12,18 +12,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from napari_agglo._registry import named_errors
-from napari_agglo.agglomeration import MergeTree, threshold_text
+from napari_agglo.agglomeration import MergeTree, merge_greedily, threshold_text
 from napari_agglo.errors import InvalidInput
-from napari_agglo.graph import RegionGraph, part_of
-from napari_agglo.policy import Policy, graph_for, is_informative, policy_features
+from napari_agglo.graph import RegionGraph, graph_of_pairs, part_of, sample_of_pairs
+from napari_agglo.policy import (
+    Policy,
+    checked_scores,
+    graph_for,
+    is_informative,
+    policy_features,
+)
+from napari_agglo.policy._callable import MAKE_LOCAL, not_local
 from napari_agglo.session._pair_features import pair_graph
 from napari_agglo.session._store.manifest import digest_sample
+from napari_agglo.session._store.stored_policy import needs_code
 from napari_agglo.volumes import is_on_disk
 
 _SAMPLE = 100  # merges that are scored again
 _LARGEST = 1000  # superpixels of a merge in the sample, which determine the time
 _TOLERANCE = 1e-6
+_BOUNDARIES = 64  # that a policy scores before the first merge
+
+
+def check_scores(policy: Policy, graph: RegionGraph) -> None:
+    """Refuse a policy of others whose merges it would not score alike when a session is opened.
+
+    Its scores must be local, and those of its kernel must be the same.
+    """
+    if not needs_code(policy) or policy_features(policy) or not is_informative(policy):
+        return
+    if graph.n_boundaries == 0:
+        return
+    words = f"A session cannot store the policy {policy.name!r}: "
+    if problem := not_local(policy, graph):
+        raise InvalidInput(words + problem, argument="policy", remedy=MAKE_LOCAL)
+    if policy.kernel(graph) is None:
+        return
+    # A graph of pairs has regions of its own for each boundary, which is thus its first merge.
+    pairs = sample_of_pairs(graph, _BOUNDARIES)
+    part = graph_of_pairs(graph, pairs)
+    boxes = np.zeros((len(part.regions), 2, part.layout.ndim), np.int32)
+    merges = merge_greedily(dataclasses.replace(part, boxes=boxes), policy)
+    row = np.searchsorted(part.edges[:, 0], merges.winners)
+    compiled = np.full(part.n_boundaries, np.nan)
+    compiled[row] = merges.priorities
+    scores = checked_scores(policy, part)
+    wrong = np.flatnonzero(~(np.abs(compiled - scores) <= _TOLERANCE))
+    if len(wrong):
+        k = int(wrong[0])
+        raise InvalidInput(
+            f"{words}its kernel gives {compiled[k]:.6g} to a boundary, and its score "
+            f"{scores[k]:.6g}, so that its merges would be taken for those of another policy",
+            argument="policy",
+            remedy="let its kernel return None, or the record of a policy of the same scores",
+        )
 
 
 def check_tree(tree: Any, graph: RegionGraph, policy: Policy) -> None:
@@ -151,6 +193,6 @@ def _scored(
     for k, merge in enumerate(sample.tolist()):
         pair = pair_graph(graph, *(tree.members(node) for node in tree.children[merge].tolist()))
         if pair is not None:
-            with named_errors("policy", policy.name):
-                out[k] = policy.score(pair if policy_features(policy) else part_of(pair))[0]
+            part = pair if policy_features(policy) else part_of(pair)
+            out[k] = checked_scores(policy, part)[0]
     return out

@@ -25,7 +25,7 @@ from napari_agglo.learning._train import Seed
 from napari_agglo.policy import Policy, as_policy
 from napari_agglo.session import _edit_verbs as verbs
 from napari_agglo.session._actions import Change, Plan
-from napari_agglo.session._check_tree import check_tree
+from napari_agglo.session._check_tree import check_scores, check_tree
 from napari_agglo.session._edit_table import AppliedTable, apply_table
 from napari_agglo.session._exports import write_export
 from napari_agglo.session._exports.session_export import SessionExport, edited_tree
@@ -191,6 +191,7 @@ class Session:
             warn_of_places({"superpixels": graph.superpixels, **given})
             checked.check(graph)
             check_storable(checked, graph)
+            check_scores(checked, graph)
         if tree is None:
             tree = agglomerate(graph, checked, progress=progress)
         elif isinstance(graph, RegionGraph):  # else it is refused below

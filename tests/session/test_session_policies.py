@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from refusals import refuses
 
-from napari_agglo import Session, load_policy, region_graph, train
+from napari_agglo import MeanPolicy, Session, agglomerate, load_policy, region_graph, train
 from napari_agglo.cli import main
 from napari_agglo.errors import DataWarning
 from napari_agglo.features import FeatureBlock, feature_blocks
-from napari_agglo.policy import policies
+from napari_agglo.policy import RandomPolicy, policies
 from napari_agglo.session import NotSaved
 
 
@@ -79,6 +79,85 @@ def test_a_policy_that_is_not_made_again_is_refused(graph, known, tmp_path, memb
     with refuses("policy", remedy, facts=("'power'",)):
         Session.create(tmp_path / "a.agglo", graph, kind(power))
     assert not (tmp_path / "a.agglo").exists()
+
+
+def shares(self, graph):
+    return graph.boundary_mean("boundary") / graph.boundary_mean("boundary").max()
+
+
+@pytest.mark.parametrize(
+    ("members", "remedy", "fact"),
+    [
+        (
+            {"kernel": lambda self, graph: MeanPolicy().kernel(graph)},
+            "kernel return None",
+            "kernel",
+        ),
+        ({"kernel": lambda self, graph: RandomPolicy(1).kernel(graph)}, "kernel return", "kernel"),
+        ({"score": shares}, "two regions", "alone"),
+        (
+            {"bounded": True, "score": lambda self, graph: 300 * graph.contact_area()},
+            "1",
+            "bounded",
+        ),
+    ],
+)
+def test_a_policy_whose_merges_it_would_not_score_alike_is_refused(
+    graph, known, tmp_path, members, remedy, fact
+):
+    for kind in (variant(**members), known(variant(**members))):
+        with refuses("policy", remedy, facts=("'power'", fact)):
+            Session.create(tmp_path / "a.agglo", graph, kind(2.0))
+        assert not (tmp_path / "a.agglo").exists()
+
+
+def test_a_kernel_with_the_scores_of_the_policy_is_stored(graph, known, tmp_path):
+    kind = known(variant(kernel=lambda self, graph: MeanPolicy().kernel(graph)))
+    Session.create(tmp_path / "a.agglo", graph, kind(1.0)).close()
+    with Session.open(tmp_path / "a.agglo") as session:
+        assert not session.read_only
+
+
+def test_scores_outside_of_the_promised_range_are_refused(graph):
+    for members in ({"bounded": True}, {"probabilistic": True}):
+        for factor in (3, -1):
+            score = lambda self, graph, factor=factor: factor * Power.score(self, graph)  # noqa: E731
+            with refuses("policy", "0 to 1"):
+                agglomerate(graph, variant(score=score, **members)())
+        inside = variant(score=lambda self, graph: np.ones(graph.n_boundaries), **members)()
+        assert agglomerate(graph, inside).n_merges == 24
+
+
+@pytest.mark.parametrize(
+    ("returned", "fact"),
+    [(lambda: np.zeros(0), "shape (0,)"), (lambda: None, "None"), (lambda: 1j, "complex")],
+)
+def test_faults_at_opening_have_the_words_of_a_merge(
+    graph, known, tmp_path, monkeypatch, returned, fact
+):
+    kind = known(variant())
+    Session.create(tmp_path / "a.agglo", graph, kind(3.0)).close()
+    monkeypatch.setattr(kind, "score", lambda self, graph: returned())
+    with pytest.warns(DataWarning, match="must return a finite number") as told:
+        Session.open(tmp_path / "a.agglo").close()
+    assert fact in str(told[0].message)
+    with refuses("policy", facts=(fact,)):
+        agglomerate(graph, kind(3.0))
+
+
+def test_an_error_of_a_feature_block_at_opening_names_the_block(graph, tmp_path, monkeypatch):
+    path, gold = tmp_path / "a.agglo", (graph.superpixels.image > 12) + 1
+    block = FeatureBlock("sizes", ("ratio",), lambda part: part.contact_area())
+    monkeypatch.setitem(feature_blocks._values, "sizes", block)
+    policy = train(graph, gold, strategy="flat", preset="minimal+sizes")
+    monkeypatch.setattr(feature_blocks, "package_of", lambda name: "agglo-sizes")
+    Session.create(path, graph, policy).close()
+    failing = FeatureBlock("sizes", ("ratio",), lambda part: 1 / 0)
+    monkeypatch.setitem(feature_blocks._values, "sizes", failing)
+    with pytest.warns(DataWarning, match="raised by the feature block 'sizes'") as told:
+        Session.open(path).close()
+    assert "'learned' of the package" not in str(told[0].message)
+    assert "agglo-sizes" in str(told[0].message)
 
 
 def test_a_class_whose_code_has_changed_opens_read_only(graph, known, tmp_path, monkeypatch):

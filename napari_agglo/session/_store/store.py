@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from napari_agglo._data_warnings import warn_caller
 from napari_agglo._progress import ProgressCallback, report
+from napari_agglo._registry import raised_by
 from napari_agglo.agglomeration import MergeTree
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.graph import RegionGraph
@@ -408,7 +409,9 @@ class Store:
         try:
             why = difference(policy)
         except Exception as error:  # its code may raise anything
-            why = error.problem if isinstance(error, InvalidInput) else repr(error)
+            note = raised_by(error)
+            why = f"{error!r}, {note}" if note else repr(error)
+            why = error.problem if isinstance(error, InvalidInput) else why
         if why:
             reference = self.manifest.policy
             changed = stored_policy.changed(self.path, reference, why)

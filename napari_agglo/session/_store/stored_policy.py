@@ -118,10 +118,10 @@ def check_storable(policy: Policy, graph: RegionGraph) -> None:
             "write the class method from_json(cls, words)",
         )
     plain = json.loads(json.dumps(words))
+    rows = graph_of_pairs(graph, sample_of_pairs(graph, _SAMPLE))
+    one = checked_scores(policy, rows)
     try:
-        again = policies[name].from_json(plain)
-        rows = graph_of_pairs(graph, sample_of_pairs(graph, _SAMPLE))
-        one, other = (checked_scores(each, rows) for each in (policy, again))
+        other = checked_scores(policies[name].from_json(plain), rows)
     except Exception as error:
         refuse(
             f"{kind}.from_json({plain!r:.80}) does not make it again: {error}",
@@ -331,6 +331,8 @@ def changed(folder: Path, reference: Mapping[str, Any], why: str) -> PackageMiss
     """Return the error of a policy whose code is not that with which the session was made."""
     kind, package = reference.get("kind"), reference.get(_PACKAGE)
     where = f" of the package {package}" if isinstance(package, str) else ""
+    if where and kind == LearnedPolicy.name:  # it is of this package
+        where = f" with features{where}"
     version = reference.get(_VERSION)
     same = isinstance(package, str) and _version_of(package).get(_VERSION) == version
     older = "restore the code with which it was made"

@@ -12,7 +12,7 @@ import numpy as np
 
 from napari_agglo._progress import Progress, ProgressCallback, part_of, report
 from napari_agglo.agglomeration import merge_tree
-from napari_agglo.errors import InvalidInput, check_choice
+from napari_agglo.errors import InvalidInput, SetOption, check_choice
 from napari_agglo.evaluate._boundary import Matches
 from napari_agglo.evaluate._metrics import dense_gold, metrics
 from napari_agglo.evaluate._optimal_agglomeration import best_point
@@ -367,6 +367,17 @@ def cross_validate(
 
 def training_plans(policies: Mapping[str, Any]) -> dict[str, Any]:
     """Return for each name the options of `train`, or a policy that learns nothing."""
+    given: Any = policies
+    if not isinstance(given, Mapping):
+        names = [given] if isinstance(given, str) else given
+        is_list = isinstance(names, (list, tuple)) and all(isinstance(one, str) for one in names)
+        plans: Any = {one: {} if one in STRATEGIES else None for one in names} if is_list else None
+        raise InvalidInput(
+            "`policies` must be a dict from names to the options of `train` or to policies, got "
+            f"{given!r:.60}",
+            argument="policies",
+            remedy=SetOption("policies", plans or {"agglo": {}, "mean": None}),
+        )
     if not policies:
         raise InvalidInput(
             "`policies` is empty", argument="policies", remedy="name one, e.g. {'agglo': {}}"

@@ -6,7 +6,7 @@ import pytest
 from refusals import refuses
 
 import napari_agglo as agglo
-from napari_agglo.errors import Cancelled
+from napari_agglo.errors import Cancelled, SetOption
 from napari_agglo.evaluate import best_point, cross_validate, minimum, state_at
 
 pytestmark = pytest.mark.compiled  # forests are grown
@@ -119,3 +119,11 @@ def test_untrainable_folds_are_refused_before_the_first_training(volumes, wrong,
 
     with refuses(*refusal):
         cross_validate(volumes, {"flat": {}, "other": wrong}, progress=never)
+
+
+def test_policies_are_a_dict(volumes):
+    expected = SetOption("policies", {"mean": None, "flat": {}})
+    with refuses("policies", expected, facts=("dict",)):
+        cross_validate(volumes, ["mean", "flat"])
+    with refuses("policies", SetOption):
+        cross_validate(volumes, 3)

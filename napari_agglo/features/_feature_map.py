@@ -126,13 +126,15 @@ class FeatureBlock:
 
 
 def _accept(name: str, block: FeatureBlock) -> FeatureBlock:
-    """Return the block of an entry point; refuse columns that are no names."""
+    """Return the block of an entry point; refuse columns that are no names, or have the same."""
     columns: Any = block.columns
-    if isinstance(columns, str) or not all(isinstance(one, str) for one in columns):
+    if not isinstance(columns, (tuple, list)) or not all(isinstance(one, str) for one in columns):
         raise InvalidInput(
             f"its columns must be a tuple of names, got {columns!r}",
             remedy=f"pass {(columns,)!r}" if isinstance(columns, str) else "pass names",
         )
+    if twice := next((one for one in columns if columns.count(one) > 1), ""):
+        raise InvalidInput(f"its column {twice!r} is there twice", remedy="pass a name for each")
     return block
 
 
@@ -200,6 +202,15 @@ class FeatureMap:
     words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        preset: Any = self.preset
+        if isinstance(preset, (list, tuple)):
+            words = "+".join(map(str, preset))
+            known = all(one in PRESETS or one in feature_blocks for one in words.split("+"))
+            raise InvalidInput(
+                f"`preset` must be one text, a preset and blocks with + between, got {preset!r}",
+                argument="preset",
+                remedy=SetOption("preset", _preset_first(words) if known else "shape"),
+            )
         if not (isinstance(self.preset, str) and self.preset.split("+")[0] in PRESETS):
             is_block = isinstance(self.preset, str) and self.preset.split("+")[0] in feature_blocks
             more = ", which begins with a block: the preset comes first" if is_block else ""

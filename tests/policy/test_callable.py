@@ -13,7 +13,14 @@ import napari_agglo as agglo
 from napari_agglo import InvalidInput, MeanPolicy, Session, agglomerate, region_graph, train
 from napari_agglo.errors import DataWarning, SetOption
 from napari_agglo.features import FeatureBlock, FeatureMap, feature_blocks, feature_matrix
-from napari_agglo.policy import CallablePolicy, LearnedPolicy, as_policy, load_policy, policies
+from napari_agglo.policy import (
+    CallablePolicy,
+    LearnedPolicy,
+    NamedFunction,
+    as_policy,
+    load_policy,
+    policies,
+)
 from napari_agglo.session import NotSaved
 
 
@@ -171,7 +178,7 @@ def test_a_function_that_cannot_be_imported_again_is_warned_of(graph, tmp_path):
     with session:  # the snapshot stands for the cut
         assert np.array_equal(session.labels(), labels)
         assert session.history.needed_function is None  # none that has a name
-    assert "Session.open(path, policy=...)" in str(told[0].message)
+    assert "as `policy`" in str(told[0].message)
     with Session.open(path, policy=lambda part: mean(part)) as session:
         session.undo()
 
@@ -362,3 +369,18 @@ def test_a_block_alone_is_no_preset(graph, monkeypatch):
     with pytest.raises(InvalidInput) as refusal:
         FeatureMap("lone", ("boundary",), 4)
     assert refusal.value.remedy == SetOption("preset", "shape+lone")
+
+
+def test_a_named_function_is_shown_by_its_name():
+    assert repr(NamedFunction("area", mean)) == "NamedFunction('area')"
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_a_preset_and_blocks_is_refused_with_one_text(kind, monkeypatch):
+    block = FeatureBlock("sizes", ("ratio",), lambda part: part.contact_area())
+    monkeypatch.setitem(feature_blocks._values, "sizes", block)
+    for words in (["minimal", "sizes"], ["sizes", "minimal"]):
+        with refuses("preset", SetOption("preset", "minimal+sizes")):
+            FeatureMap(kind(words), ("boundary",), 25)
+    with refuses("preset", SetOption("preset", "shape")):
+        FeatureMap(kind(["minimal", "no such block"]), ("boundary",), 25)

@@ -152,8 +152,8 @@ def warn_of_unnamed(policy: Policy) -> None:
     if isinstance(policy, CallablePolicy) and "<" in policy.name:
         problem = (
             f"The session stores the name {policy.name} of its policy, which cannot be imported, "
-            "as it is that of a lambda or of a function inside another: without the function, "
-            "policy=..., the session opens read-only"
+            "as it is that of a lambda or of a function inside another: unless the function is "
+            "passed as `policy`, the session opens read-only"
         )
         remedy = "define the function with def at the top of a module"
         warn_caller(DataWarning(problem, argument="policy", remedy=remedy))
@@ -272,7 +272,7 @@ def recall(folder: Path, reference: Any) -> Policy:
             f"The policy of {folder} is the Python function {name}, which is imported only if you "
             "pass it, because a file must not run code",
             argument="policy",
-            remedy="pass the function itself, Session.open(path, policy=...)"
+            remedy="pass the function itself as `policy` when the session is opened"
             if unnamed
             else SetOption("policy", name),
         )
@@ -303,7 +303,7 @@ def recall(folder: Path, reference: Any) -> Policy:
                 f"The policy of {folder} cannot be used: it is {in_words(reference)}, which no "
                 "installed package names in an entry point",
                 argument="policy",
-                remedy=("pass it, Session.open(path, policy=...)", INSTALL_PACKAGE),
+                remedy=("pass it as `policy` when the session is opened", INSTALL_PACKAGE),
             )
         raise _missing(folder, reference, f"{kind!r} is of a package that is not installed")
     name = reference.get("file") if kind == LearnedPolicy.name else None

@@ -72,6 +72,7 @@ package with such an entry point in napari_agglo.no_such_group.
     ) -> None:
         self.group = group
         self.noun = noun
+        self._one = f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
         self._instance_of = instance_of
         self._made_by = made_by
         self._accept = accept
@@ -82,7 +83,7 @@ package with such an entry point in napari_agglo.no_such_group.
         """Add a value; a name that is taken is refused."""
         if name in self._values:
             raise InvalidInput(
-                f"There is a {self.noun} {name!r} already",
+                f"There is {self._one} {name!r} already",
                 argument="name",
                 remedy="choose another name",
             )
@@ -157,7 +158,7 @@ package with such an entry point in napari_agglo.no_such_group.
         for entry in self._declared():
             problem = ""
             if self._entries().get(entry.name, entry) != entry or entry.name in self.own_names():
-                problem = f"there is a {self.noun} of this name already: this one is not used"
+                problem = f"there is {self._one} of this name already: this one is not used"
             else:
                 try:
                     _ = self[entry.name]
@@ -178,7 +179,7 @@ package with such an entry point in napari_agglo.no_such_group.
             self._pending = {}
             for entry in self._declared():
                 if entry.name in self._values or entry.name in self._pending:
-                    problem = f"{entry.value} is not used: there is a {self.noun} {entry.name!r}"
+                    problem = f"{entry.value} is not used: there is {self._one} {entry.name!r}"
                     remedy = "give its entry point another name"
                     warn_caller(DataWarning(problem, argument=self.noun, remedy=remedy))
                 else:

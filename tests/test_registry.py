@@ -15,6 +15,9 @@ from refusals import refuses
 from napari_agglo import _registry
 from napari_agglo._registry import Registry, misspelt_groups
 from napari_agglo.errors import InvalidInput
+from napari_agglo.features import FeatureBlock, feature_blocks
+from napari_agglo.partition import METHODS
+from napari_agglo.policy import policies
 
 GROUP = "napari_agglo.tests"
 
@@ -114,6 +117,46 @@ def test_all_entry_points_are_listed_with_their_problems(entries):
     ]  # fmt: skip
     assert numbers.own_names() == ("one",)
     assert [one.name for one in misspelt_groups([GROUP])] == ["e"]
+
+
+def by_size_alone(graph, policy):
+    """Return no tree, and take no progress."""
+
+
+class NeedsStep:
+    """A class of policies whose constructor has no defaults."""
+
+    name = "step"
+    probabilistic = False
+    check = score = kernel = to_json = from_json = None
+
+    def __init__(self, step):
+        self.step = step
+
+
+twice = FeatureBlock("twice", ("ratio", "ratio"), lambda graph: graph.sizes)
+
+
+@pytest.mark.parametrize(
+    ("registry", "name", "value", "problem"),
+    [
+        (METHODS, "by_size", "by_size_alone", "progress"),
+        (policies, "step", "NeedsStep", "'step'"),
+        (feature_blocks, "twice", "twice", "'ratio'"),
+    ],
+)
+def test_faults_that_no_import_shows_are_listed(entries, registry, name, value, problem):
+    entries.append(EntryPoint(name, f"{__name__}:{value}", GROUP))
+    like: Registry[object] = Registry(GROUP, registry.noun, accept=registry._accept)
+    (found,) = like.plugins()
+    assert problem in found.problem
+
+
+def test_an_article_fits_its_noun():
+    kinds: Registry[float] = Registry(GROUP, "export kind")
+    kinds.register("one", 1.0)
+    with refuses("name", facts=("an export kind",)):
+        kinds.register("one", 1.0)
 
 
 NEW_FILES = {  # of each registry: a new file in the folder of the package

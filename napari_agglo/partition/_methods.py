@@ -17,10 +17,11 @@ Method = Callable[..., MergeTree]  # of a graph and a policy, with `progress` an
 
 
 def _accept(name: str, value: Any) -> Method:
-    """Return the function of an entry point; refuse anything else."""
+    """Return the function of an entry point; refuse anything else, and one without `progress`."""
     if isinstance(value, type) or not callable(value):
         raise TypeError(f"it must be a function of a graph and a policy, got {value!r:.60}")
     method: Method = value
+    _check_options(name, method, {"progress": None})
     return method
 
 

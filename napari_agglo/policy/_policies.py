@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -123,6 +124,9 @@ class NamedFunction:
     function: Callable[[RegionGraph], Any]
     probabilistic: ClassVar[bool] = False
 
+    def __repr__(self) -> str:
+        return f"NamedFunction({self.name!r})"
+
     def __call__(self) -> NamedFunction:
         """Return the policy: a function has no parameters."""
         return self
@@ -174,6 +178,15 @@ def _accept(name: str, value: Any) -> PolicyClass:
             f"the class {value.__name__} has no {' and no '.join(lacks)}",
             remedy="write the members that the page on extending lists",
         )
+    try:
+        signature(value).bind()
+    except ValueError:  # a class of C may have no signature
+        pass
+    except TypeError as error:
+        raise InvalidInput(
+            f"the class {value.__name__} cannot be made without arguments: {error}",
+            remedy="give the parameters of its constructor defaults",
+        ) from None
     own = getattr(value, "name", None)
     if isinstance(own, str) and own != name:
         raise InvalidInput(

@@ -159,11 +159,36 @@ def exporter(
     >>> export_sizes.options
     (ExportOption(name='least', type=<class 'int'>, default=0, help='Smallest size to list'),)
     """
+    is_text: Any = isinstance(suffixes, str)
+    if is_text or not all(isinstance(one, str) and one.startswith(".") for one in suffixes):
+        raise InvalidInput(
+            f"`suffixes` of the export kind {name!r} must be a tuple of suffixes, each with its "
+            f"dot, got {suffixes!r}",
+            argument="suffixes",
+            remedy=SetOption("suffixes", (f".{str(suffixes).lstrip('.')}",) if is_text else ()),
+        )
 
     def decorate(write: Callable[..., object]) -> Exporter:
-        return Exporter(name, label, suffixes, write, _options(write), in_3d)
+        options = _options(write)
+        for option in options:
+            if option.default is not inspect.Parameter.empty:
+                _check_default(name, option)
+        return Exporter(name, label, tuple(suffixes), write, options, in_3d)
 
     return decorate
+
+
+def _check_default(kind: str, option: ExportOption) -> None:
+    """Refuse an option whose default is not of its type."""
+    nouns = _types_needed(option, option.default)
+    if nouns:
+        raise InvalidInput(
+            f"The option {option.name!r} of the export kind {kind!r} is declared as {nouns}, and "
+            f"its default is {option.default!r:.40}",
+            argument=option.name,
+            remedy="declare the type of its default as well, such as int | None, or change the "
+            "default",
+        )
 
 
 def _options(write: Callable[..., object]) -> tuple[ExportOption, ...]:
@@ -253,20 +278,27 @@ _TYPES: dict[Any, tuple[str, _Check]] = {
 }
 
 
-def _check_type(kind: str, option: ExportOption, value: object) -> None:
-    """Refuse a value that is not of the type of an option; other types than plain ones pass."""
+def _types_needed(option: ExportOption, value: object) -> str:
+    """Return the plain types of an option in words if a value has none of them."""
     is_union = get_origin(option.type) in (types.UnionType, Union)
     choices = get_args(option.type) if is_union else (option.type,)
-    if value is option.default or not all(one in _TYPES for one in choices):
-        return
+    if not all(one in _TYPES for one in choices):
+        return ""
     nouns, checks = zip(*(_TYPES[one] for one in choices), strict=True)
-    if not any(check(value) for check in checks):
+    return "" if any(check(value) for check in checks) else " or ".join(nouns)
+
+
+def _check_type(kind: str, option: ExportOption, value: object) -> None:
+    """Refuse a value that is not of the type of an option."""
+    if nouns := _types_needed(option, value):
         has_default = option.default not in (inspect.Parameter.empty, None)
         raise InvalidInput(
-            f"The option {option.name!r} of the export kind {kind!r} must be {' or '.join(nouns)}, "
+            f"The option {option.name!r} of the export kind {kind!r} must be {nouns}, "
             f"got {value!r:.40}",
             argument=option.name,
-            remedy=SetOption(option.name, option.default) if has_default else f"pass {nouns[0]}",
+            remedy=SetOption(option.name, option.default)
+            if has_default
+            else f"pass {nouns.partition(' or ')[0]}",
         )
 
 

@@ -14,6 +14,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import Session
+from napari_agglo.errors import SetOption
 from napari_agglo.session import export_kinds, exporter
 from napari_agglo.session._exports import exports
 
@@ -132,3 +133,22 @@ def test_options_are_known_ones(session, tmp_path):
         session.export(tmp_path / "m", "agglomerate", affinity=[1])
     with refuses("superpixels", "leave it out"):
         session.export(tmp_path / "m.csv", "edits", superpixels="x")
+
+
+@pytest.mark.parametrize(
+    ("suffixes", "right"), [(".txt", (".txt",)), ("txt", (".txt",)), (("txt",), ()), ((3,), ())]
+)
+def test_suffixes_are_a_tuple_of_suffixes(suffixes, right):
+    with refuses("suffixes", SetOption("suffixes", right), facts=("'wrong'",)):
+        exporter("wrong", label="Wrong", suffixes=suffixes)
+
+
+def with_text(view, path, *, least: int = "1"): ...
+def with_none(view, path, *, least: Annotated[int, "Smallest size"] = None): ...  # noqa: RUF013
+def with_number(view, path, *, least: str | None = 1.5): ...
+
+
+@pytest.mark.parametrize("write", [with_text, with_none, with_number])
+def test_a_default_is_of_the_type_of_its_option(write):
+    with refuses("least", "declare", facts=("'wrong'", repr(write.__kwdefaults__["least"]))):
+        exporter("wrong", label="Wrong")(write)

@@ -204,12 +204,12 @@ class FeatureMap:
     def __post_init__(self) -> None:
         preset: Any = self.preset
         if isinstance(preset, (list, tuple)):
-            words = "+".join(map(str, preset))
-            known = all(one in PRESETS or one in feature_blocks for one in words.split("+"))
+            words = _preset_first("+".join(map(str, preset)))
+            known = all(name in feature_blocks for name in words.split("+")[1:])
             raise InvalidInput(
                 f"`preset` must be one text, a preset and blocks with + between, got {preset!r}",
                 argument="preset",
-                remedy=SetOption("preset", _preset_first(words) if known else "shape"),
+                remedy=SetOption("preset", words if known else "shape"),
             )
         if not (isinstance(self.preset, str) and self.preset.split("+")[0] in PRESETS):
             is_block = isinstance(self.preset, str) and self.preset.split("+")[0] in feature_blocks

@@ -257,6 +257,11 @@ class Action:
         return KINDS[self.kind].words(self)
 
     @property
+    def is_edit(self) -> bool:
+        """Whether the action is about segments, not a mark or an answer alone."""
+        return self.kind not in ("mark", "reject", "skip")
+
+    @property
     def _where(self) -> str:
         return threshold_phrase(self.threshold)
 

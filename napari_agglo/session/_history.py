@@ -62,12 +62,15 @@ class HistoryItem:
         The action in words.
     undone : bool
         Whether it has been undone.
+    is_edit : bool
+        Whether it is about segments; a mark, or an answer that changes none, is no edit.
     """
 
     number: int
     time: str
     words: str
     undone: bool
+    is_edit: bool = True
 
     def __str__(self) -> str:
         return f"{self.number}. {self.words}{' (undone)' if self.undone else ''}"
@@ -104,7 +107,7 @@ class History:
 
 
 def _item(entry: Entry, undone: bool) -> HistoryItem:
-    return HistoryItem(entry.number, entry.time, entry.action.words, undone)
+    return HistoryItem(entry.number, entry.time, entry.action.words, undone, entry.action.is_edit)
 
 
 class SessionHistory:
@@ -132,6 +135,11 @@ class SessionHistory:
     def __repr__(self) -> str:
         done, undone = len(self._history.done), len(self._history.undone)
         return f"SessionHistory({done} actions, {undone} to redo)"
+
+    @property
+    def n_edits(self) -> int:
+        """The number of edits that are not undone, without marks and answers."""
+        return sum(entry.action.is_edit for entry in self._history.done)
 
     @property
     def can_undo(self) -> bool:

@@ -513,6 +513,18 @@ def test_read_only(session, tmp_path):
         Session.open(session.path)
 
 
+def test_marks_and_skipped_suggestions_are_no_edits(session):
+    session.marks.review(5)
+    session.queue.skip(session.queue.next(1)[0])
+    assert [item.is_edit for item in session.history] == [False, False]
+    assert session.history.n_edits == 0
+    session.merge(5, 7)
+    session.lock(5)
+    assert (len(session.history), session.history.n_edits) == (4, 2)
+    session.undo()
+    assert session.history.n_edits == 1
+
+
 def test_moved_and_renamed(session, tmp_path):
     session.merge(5, 7)
     seen = observed(session)

@@ -139,7 +139,7 @@ class Scores(QWidget):
 
         def work() -> Result:
             errors = session.errors.now() if session.errors.has_gold else None
-            done = sum(not item.undone for item in session.history)
+            done = session.history.n_edits
             pair = None if errors is None else (errors.false_merge, errors.false_split)
             return session.threshold, done, str(session.marks.progress), pair
 

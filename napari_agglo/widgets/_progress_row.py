@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QProgressBar, QWidget
 
 from napari_agglo._progress import Progress
 from napari_agglo.widgets._colours import PROBLEM
+from napari_agglo.widgets._fit_text import show_fitting
 from napari_agglo.widgets._fixed_label import fixed_label
 from napari_agglo.widgets._qt import button, column, label, link, row
 
@@ -77,7 +78,7 @@ class FailureLine(QWidget):
     def _follow(self) -> None:
         failures = self._project.jobs.failures
         text = " ".join(failures[name] for name in self._names if name in failures)
-        self.text.setText(text)
+        show_fitting(self.text, text)
         self.setVisible(bool(text))
 
 

@@ -14,6 +14,7 @@ from qtpy.QtGui import QShowEvent
 from qtpy.QtWidgets import QMainWindow, QSizePolicy, QWidget
 
 from napari_agglo.widgets._colours import theme_colours
+from napari_agglo.widgets._fit_text import fit_words
 from napari_agglo.widgets._project import Project
 from napari_agglo.widgets._qt import (
     FocusRings,
@@ -109,7 +110,7 @@ class StepWidget(QWidget):
         text = self.hint_for(status)
         if status is Status.RUNNING and not text:
             text = self.hint.text()  # so that the button to cancel stays under the mouse
-        self.hint.setText(text.replace(" + ", _TOGETHER))
+        self.hint.setText(fit_words(text).replace(" + ", _TOGETHER))
         self.hint.setVisible(bool(text))
         self.update_state(status)
 

@@ -14,6 +14,7 @@ from typing import Any
 from qtpy.QtWidgets import QFrame
 
 from napari_agglo.widgets._colours import GREY
+from napari_agglo.widgets._fit_text import fitting_button
 from napari_agglo.widgets._napari import is_of_sample, one_update
 from napari_agglo.widgets._qt import button, column, guarded, label, shortened
 from napari_agglo.widgets.data._layers import data_of
@@ -57,7 +58,7 @@ class UnitsBox(QFrame):
         self._viewer, self._selection = viewer, selection
         self.message = label("units message")
         one = "Change the unit of the other layers; their scale, position and pixels stay"
-        self.give = button("", one, lambda: guarded(self._give), "give units")
+        self.give = fitting_button("", one, lambda: guarded(self._give), "give units")
         out = "Remove the layers of the sample from the list of layers, and its segmentation"
         self.remove = button("Remove the sample", out, lambda: guarded(self._remove),
                              "remove sample")  # fmt: skip

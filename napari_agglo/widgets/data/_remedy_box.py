@@ -6,11 +6,13 @@ In its own file: the Data step has two, one for what cannot be used, one for wha
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 
 from qtpy.QtWidgets import QFrame
 
 from napari_agglo.errors import DataWarning, InvalidInput
 from napari_agglo.widgets._colours import PROBLEM
+from napari_agglo.widgets._fit_text import fitting_button, show_fitting
 from napari_agglo.widgets._qt import button, column, guarded, label
 from napari_agglo.widgets.data._remedy_buttons import Fix, fixes, message
 from napari_agglo.widgets.data._selection import Selection
@@ -33,8 +35,8 @@ class RemedyBox(QFrame):
         self._fixes: list[Fix] = []
         self.message = label(f"{name} message")
         together = "Apply this remedy"
-        self.button = button("", together, lambda: self._act(0), f"mend {name}")
-        self.second = button("", together, lambda: self._act(1), f"mend {name} otherwise")
+        self.button = fitting_button("", together, lambda: self._act(0), f"mend {name}")
+        self.second = fitting_button("", together, lambda: self._act(1), f"mend {name} otherwise")
         kept = "Hide this message; nothing is changed"
         self.keep = button("Leave it as it is", kept, self._on_keep, f"dismiss {name}")
         column(self, self.message, self.button, self.second, self.keep).setContentsMargins(
@@ -47,11 +49,12 @@ class RemedyBox(QFrame):
         self.setVisible(problem is not None)
         self._fixes = [] if problem is None else fixes(problem, self._selection)
         if problem is not None:
-            self.message.setText(message(problem, self._selection))
+            show_fitting(self.message, message(problem, self._selection))
         for k, push in enumerate((self.button, self.second)):
             push.setVisible(k < len(self._fixes))
             if k < len(self._fixes):
                 push.setText(self._fixes[k].text)
+                push.setToolTip(f"<qt>Apply this remedy: {escape(self._fixes[k].text)}</qt>")
         self.keep.setVisible(self._dismiss is not None)
 
     def _act(self, k: int) -> None:

@@ -17,6 +17,7 @@ from napari_agglo.session import export_kinds
 from napari_agglo.session._exports import Exporter
 from napari_agglo.volumes import write_labels
 from napari_agglo.widgets._dataset import length_unit
+from napari_agglo.widgets._fit_text import fit_words
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._progress_row import FailureLine
 from napari_agglo.widgets._project import Project
@@ -119,7 +120,7 @@ class Export(QWidget):
         # The session makes no edit between the end of the export and this call.
         self._file, self._saved_edits = file, self._edits()
         self._ignore_edits = link(self._count_newer, self._project.edited)
-        self.saved.setText(f"Saved {file.name} in {file.parent}.")
+        self.saved.setText(fit_words(f"Saved {file.name} in {file.parent}."))
         self.saved.setToolTip(str(file))
         self.saved.setVisible(True)
         show_info(f"Saved {file}.")
@@ -133,13 +134,13 @@ class Export(QWidget):
         if newer:
             text = f"Saved {self._file.name}; {newer} {'edit' if newer == 1 else 'edits'} since."
         self.saved.least = self.saved.minimumHeight()  # what is below stays where it is
-        self.saved.setText(text)
+        self.saved.setText(fit_words(text))
 
     def _edits(self) -> set[int]:
         """Return the numbers of the edits of the session that are not undone."""
         session = self._project.session
         items = () if session is None else session.history
-        return {item.number for item in items if not item.undone}
+        return {item.number for item in items if item.is_edit and not item.undone}
 
     def _forget_saved(self) -> None:
         self._ignore_edits()

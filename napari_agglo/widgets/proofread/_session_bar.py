@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QFileDialog, QMenu, QWidget
 
 from napari_agglo.session import Session
 from napari_agglo.widgets._colours import NOT_SAVED, SAVED
+from napari_agglo.widgets._fit_text import fit_words, show_fitting
 from napari_agglo.widgets._forms import Form
 from napari_agglo.widgets._progress_row import FailureLine, RunRow
 from napari_agglo.widgets._qt import button, column, guarded, label, link, row, shortened
@@ -120,13 +121,14 @@ class SessionBar(QWidget):
         if session is None:
             return
         folder = session.path
+        name = fit_words(folder.name)
         self.saved.setToolTip(f"{folder}: every edit is saved at once")
         if self._trouble:
             text = f"<b style='color: {NOT_SAVED}'>● NOT SAVED</b> {self._trouble}"
         elif session.read_only:
-            text = f"<b>○ read-only</b> {folder.name}: edits are not possible"
+            text = f"<b>○ read-only</b> {escape(name)}: edits are not possible"
         else:
-            text = f"<b style='color: {SAVED}'>● saved</b> {folder.name}"
+            text = f"<b style='color: {SAVED}'>● saved</b> {escape(name)}"
         self.saved.setText(text)
 
     def _on_trouble(self, why: str) -> None:
@@ -185,13 +187,14 @@ class SessionBar(QWidget):
         session = self.project.session
         if session is None or is_busy(self.project):
             return
-        edits = sum(not item.undone for item in session.history)
+        edits = session.history.n_edits
         guarded(self.proofreader.close_session)
         if self.project.session is None:
             self._closed = session.path
-            self.closed.setText(
+            show_fitting(
+                self.closed,
                 f"{session.path.name} is closed with {edits} {'edit' if edits == 1 else 'edits'}, "
-                "all saved. The segments on the canvas are those without edits."
+                "all saved. The segments on the canvas are those without edits.",
             )
             self.project.status_changed.emit()
 

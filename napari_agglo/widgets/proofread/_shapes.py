@@ -22,7 +22,7 @@ from napari_agglo.graph import RegionGraph
 from napari_agglo.shapes import Mesh, mesh_of_regions
 from napari_agglo.widgets._napari import add_inactive
 from napari_agglo.widgets._progress_row import FailureLine, RunRow
-from napari_agglo.widgets._qt import button, check_box, column, link, row
+from napari_agglo.widgets._qt import button, check_box, column, link
 from napari_agglo.widgets._scene import Scene
 
 SHAPES = "shapes"  # the job that computes surfaces
@@ -258,7 +258,7 @@ class ShapesPanel(QWidget):
         self.save = button("Save the shapes…", text, self._save, "save shapes")
         self.run = RunRow(shapes.project, SHAPES, "Surfaces", "", lambda: None)
         self.failure = FailureLine(shapes.project, SHAPES, _EXPORT)
-        column(self, row(self.box, self.save), self.run, self.failure)
+        column(self, self.box, self.save, self.run, self.failure)
         project = shapes.project
         link(self.follow, shapes.changed, project.jobs.changed, project.hierarchy_changed)
         self.follow()

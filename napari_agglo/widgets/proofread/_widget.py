@@ -50,7 +50,7 @@ class ProofreadWidget(StepWidget):
         self.bar = SessionBar(self.proofreader)
         self.scores = Scores(self.project)
         self.isolate = check_box(
-            "Selected segments only", "Hide all other segments", "isolate",
+            "Selected only", "Hide all other segments", "isolate",
             self.scene.isolate,
         )  # fmt: skip
         alone = "Show only the selected segments, in 3-D"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from napari_agglo.policy import (
     policy_record,
     save_policy,
 )
+from napari_agglo.widgets._fit_text import fitting_button
 from napari_agglo.widgets._folded_text import FoldedText
 from napari_agglo.widgets._forms import Form, ask_form
 from napari_agglo.widgets._progress_row import FailureLine, RunRow
@@ -62,7 +64,7 @@ class PolicyFiles(QWidget):
         self.mean = button(
             "Use the mean", without, lambda: self._take(MeanPolicy()), "use the mean"
         )
-        self.former = button(
+        self.former = fitting_button(
             "Take back", "Use the former policy again", self._take_back, "take back the policy"
         )
         untrained = (
@@ -375,7 +377,7 @@ class TrainWidget(StepWidget):
             "Train on the gold labels of step 1, Data, and of the volumes kept there.",
             self.trainer.start,
         )
-        self.apply = button("Apply it", _APPLY_TIP, self._apply, "apply policy")
+        self.apply = fitting_button("Apply it", _APPLY_TIP, self._apply, "apply policy")
         self.teach = TeachPanel(
             per_viewer(self.viewer, QuestionMode),
             lambda: {name: self.options[name].value for name in ("preset", "seed")},
@@ -440,6 +442,7 @@ class TrainWidget(StepWidget):
         self.apply.setEnabled(not running)
         if dataset is not None:
             self.apply.setText(f"Apply it to {shortened(dataset.name, _LETTERS)}")
+            self.apply.setToolTip(f"<qt>{_APPLY_TIP}: {escape(dataset.name)}</qt>")
         self.options.follow()
         self.options.setEnabled(status is not Status.RUNNING)
         self.files.follow()

@@ -39,11 +39,12 @@ def test_no_message_moves_a_button(hands, tmp_path):
     step.export.write_labels(str(path))
     settle(hands.project)
     before, saved = places(step), step.export.saved.text()
-    assert str(tmp_path) in saved
+    assert path.name in saved
+    assert str(tmp_path) in step.export.saved.toolTip()
     session = hands.project.session
     ids = session.segments.ids()[:3].tolist()
     for k, newer in ((1, "1 edit since"), (2, "2 edits since")):
-        hands.project.worker.edit(Edit("", lambda one, _, k=k: one.marks.rename(ids[k], "axon")))
+        hands.project.worker.edit(Edit("", lambda one, _, k=k: one.lock(ids[k])))
         settle(hands.project)  # an edit waits while a thread uses the session
         assert newer in step.export.saved.text()
         assert places(step) == before

@@ -220,6 +220,7 @@ class Scene:
         if not suspended:
             self._hidden = []
             self.mark(self._partners)
+            self._forget_status()
         self.suspended_changed.emit()
 
     # The segmentation.

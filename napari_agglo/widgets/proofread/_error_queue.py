@@ -25,6 +25,7 @@ from napari_agglo.widgets._key_bindings import KeyBindings, answer_button
 from napari_agglo.widgets._qt import STILL, button, column, link, named, pixel_word, row
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets._session_worker import Edit
+from napari_agglo.widgets.proofread._mode import COMPARING
 
 _SUGGEST = "suggest"  # the topic of the worker
 _SIDE = 180  # pixels of the picture of a question
@@ -56,10 +57,13 @@ class ErrorQueue:
         self.answered = 0
         self.on = False
         self.seeking = False  # a search runs
+        self._parts: Any = None  # both sides of the current question
+        self._unseen = False  # whether it came during a comparison, which has the canvas
         self._keys = KeyBindings()
         self._later = qdebounced(self._seek, timeout=_LATER)
         self.project.hierarchy_changed.connect(self.stop)
         self.project.closing.connect(self._later.cancel)
+        scene.suspended_changed.connect(self._on_suspended)
 
     # Start and stop.
 
@@ -114,6 +118,9 @@ class ErrorQueue:
         self._answer("Noting", lambda session, one: session.queue.skip(one))
 
     def _answer(self, title: str, act: Callable[[Session, Any], Change]) -> None:
+        if self.scene.suspended:
+            self.worker.message.emit(f"{COMPARING}.")
+            return
         one, self.current = self.current, None
         if one is None:
             self.worker.message.emit("There is no question to answer.")
@@ -152,15 +159,22 @@ class ErrorQueue:
         self.worker.latest(_SUGGEST, work, self._ask)
 
     def _ask(self, result: tuple[Any, Any, Any, Any]) -> None:
-        self.current, self.effort, parts, self.picture = result
-        self.seeking = False
-        if self.on:
-            self._show(parts)
+        self.current, self.effort, self._parts, self.picture = result
+        self.seeking, self._unseen = False, self.scene.suspended
+        if self.on and not self._unseen:
+            self._show()
         self.changed.emit()
 
-    def _show(self, parts: Any) -> None:
+    def _on_suspended(self) -> None:
+        """Show a question that came during a comparison, after that; answers wait until then."""
+        if self._unseen and self.on and not self.scene.suspended:
+            self._unseen = False
+            self._show()
+        self.changed.emit()
+
+    def _show(self) -> None:
         """Centre the view on the question, with both sides outlined."""
-        one, scene, graph = self.current, self.scene, self.project.graph
+        one, parts, scene, graph = self.current, self._parts, self.scene, self.project.graph
         if one is None or graph is None:
             scene.preview(None)
             return
@@ -261,7 +275,7 @@ class QueuePanel(QWidget):
             least.setSuffix(f" {pixel_word(ndim)}")
         self.go.setText("Stop" if queue.on else "Find the next probable error")
         for answer in self.answers:
-            answer.setEnabled(one is not None)
+            answer.setEnabled(one is not None and not queue.scene.suspended)
         if not queue.on:
             self.question.setText("")
             self.reason.setText("Questions about uncertain decisions, the largest effect first.")

@@ -20,6 +20,7 @@ from napari_agglo.widgets._qt import guarded
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._commands import Commands, Selection
 from napari_agglo.widgets.proofread._keyboard_pointer import KeyPointer, clicks
+from napari_agglo.widgets.proofread._mode import COMPARING
 from napari_agglo.widgets.proofread._seeded_cut import SeededCut, Seeds
 
 _STEPS_A_VOXEL = 8  # along a ray: only corners of a voxel may be missed
@@ -164,6 +165,9 @@ class Gestures:
     def click(self, position: Any, modifiers: set[str], button: int, direction: Any = None) -> None:
         """Handle a click at a position in the world, in 3-D along a line of sight."""
         layer = self.scene.segmentation
+        if self.scene.suspended:
+            self._say(f"{COMPARING}.")
+            return
         if layer is None or not layer.visible:
             self.scene.show()
             self._say(

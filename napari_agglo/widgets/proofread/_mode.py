@@ -15,6 +15,7 @@ from napari_agglo.widgets._qt import single_shot
 from napari_agglo.widgets._scene import Scene
 from napari_agglo.widgets.proofread._seeded_cut import Seeds
 
+COMPARING = "Comparing: press Leave to proofread"
 _AT_ONCE = 2  # new letters
 _BETWEEN = 30  # milliseconds between new letters, for other events
 
@@ -124,8 +125,10 @@ class Mode:
     def _follow(self) -> None:
         session, active = self.project.session, self.project.active
         if session is None or self.scene.suspended:
-            self.text, self.colour = "", READING
-            self._restore()
+            comparing = session is not None
+            self.text, self.short = (COMPARING, "COMPARING") if comparing else ("", "")
+            self.colour = READING
+            self._restore()  # the panels have names of their own
         else:
             name = f"segment {self.project.id_of(active)}" if active else "no segment active"
             self.short = "PROOFREADING"
@@ -144,7 +147,7 @@ class Mode:
         self.changed.emit()
 
     def _on_size(self, _: object = None) -> None:
-        if self.text:
+        if self.text and not self.scene.suspended:
             self._write()
 
     def _write(self) -> None:

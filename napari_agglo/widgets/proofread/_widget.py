@@ -97,6 +97,7 @@ class ProofreadWidget(StepWidget):
             project.selection_changed,
             project.threshold_changed,
             project.hierarchy_changed,
+            self.scene.suspended_changed,
             ndisplay,
         )
         link(self._follow_view, self.viewer.dims.events.ndisplay, self.scene.isolated_changed)

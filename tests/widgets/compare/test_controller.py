@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from windows import give_policy, project_of, scene_of, settle, show
+from qtpy.QtTest import QTest
+from windows import draw, give_policy, project_of, proofreader_of, scene_of, settle, show
 
 import napari_agglo as agglo
 from napari_agglo.policy import MeanPolicy
+from napari_agglo.widgets import ProofreadWidget
 from napari_agglo.widgets._qt import per_viewer
 from napari_agglo.widgets.compare._choices import Choice, Cut, PanelSource
 from napari_agglo.widgets.compare._controller import CompareController
 from napari_agglo.widgets.compare._widget import PanelForm
+from napari_agglo.widgets.proofread import create_session
 
 
 @pytest.fixture
@@ -113,3 +116,52 @@ def test_a_comparison_uses_policies_that_exist_and_clears_the_canvas(
     controller.start([Choice("mean", "mean"), wrong])
     settle(project)
     assert not scene.suspended
+
+
+def rest(project):
+    """Wait until the queue of errors has looked, a moment after an edit, and nothing runs."""
+    QTest.qWait(60)
+    settle(project)
+    draw()
+
+
+def test_proofreading_waits_while_panels_are_shown(viewer, dataset3d, tmp_path):
+    """The dock says so, no click or answer edits, and the plane of the question comes back."""
+    project = project_of(viewer)
+    show(project, dataset3d)
+    step = ProofreadWidget(viewer)
+    viewer.window.add_dock_widget(step, name="Proofread")
+    create_session(viewer, tmp_path / "a.agglo")
+    settle(project)
+    proofreader, session = proofreader_of(viewer), project.session
+    queue = proofreader.queue
+    queue.start()
+    rest(project)
+    one, plane, text = queue.current, viewer.dims.point, step.strip.text()
+    controller = per_viewer(viewer, CompareController)
+    sources = [PanelSource(Choice(name, "mean"), cut=Cut(project.tree)) for name in ("a", "b")]
+    controller.show(sources, project.graph)
+    draw()
+    before = len(session.history)
+    assert "Leave" in step.strip.text()
+    assert not any(answer.isEnabled() for answer in step.queue.answers)
+    proofreader.gestures.click(project.placement.to_world(one.position), set(), 1)
+    assert "Leave" in step.message.text()
+    queue.skip()
+    away = viewer.dims.range[0].start
+    assert away != plane[0], "test invalid"
+    viewer.dims.set_point(0, away)
+    project.has_edited()  # the queue looks again, and leaves the panels alone
+    rest(project)
+    assert viewer.dims.point[0] == away
+    assert len(session.history) == before
+    controller.leave()
+    rest(project)
+    assert viewer.dims.point == plane
+    assert (step.strip.text(), step.message.text()) == (text, "")
+    assert queue.current.superpixels == one.superpixels
+    assert all(answer.isEnabled() for answer in step.queue.answers)
+    queue.skip()
+    rest(project)
+    assert (len(session.history), session.history.n_edits) == (before + 1, 0)
+    assert step.scores.text.text().startswith("0 edits")

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QPushButton
 
 from napari_agglo.widgets._qt import ask, per_viewer
 from napari_agglo.widgets._scene import Scene
@@ -80,7 +81,10 @@ class Proofreader:
             self._timer.stop()
 
     def _ask(self, why: str, edit: Edit) -> None:
-        ask("Merge anyway?", why, {"Merge anyway": lambda: self.worker.edit(edit)})
+        box = ask("Merge anyway?", why, {"Merge anyway": lambda: self.worker.edit(edit)})
+        cancel = box.escapeButton()
+        assert isinstance(cancel, QPushButton)
+        box.setDefaultButton(cancel)  # Enter must not do what was doubted
 
     def _close(self) -> None:
         self._timer.stop()

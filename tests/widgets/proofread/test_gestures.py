@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import QApplication, QMessageBox
 from windows import camera, draw, text_overlay
 
 RIGHT = Qt.MouseButton.RightButton
@@ -73,6 +75,11 @@ def test_clicks_activate_merge_and_lock(hands, notices, qtbot):
     hands.click(b, "shift")
     assert hands.id_at(a) != hands.id_at(b)
     assert "force" not in hands.step.message.text(), "a word of Python"
+    (box,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    hands.settle()
+    assert hands.id_at(a) != hands.id_at(b), "Enter is no yes"
+    hands.click(b, "shift")
     hands.answer("Merge anyway")
     assert hands.id_at(a) == hands.id_at(b)
     hands.press("undo")

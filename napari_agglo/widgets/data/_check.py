@@ -1,4 +1,6 @@
-"""Checks of the chosen layers, without reading pixels, and whether they make one dataset.
+"""Checks of the chosen layers, and whether they make one dataset.
+
+No pixels are read but a part of one plane of an image that is chosen as labels.
 
 In its own file because `_selection.py` keeps what is chosen, whether it fits together or not.
 """
@@ -17,7 +19,7 @@ from napari_agglo.errors import (
     SetOption,
 )
 from napari_agglo.widgets._dataset import Dataset, Placement
-from napari_agglo.widgets.data._guess_roles import BOUNDARY, has_role
+from napari_agglo.widgets.data._guess_roles import BOUNDARY, has_role, may_hold_labels
 from napari_agglo.widgets.data._layers import (
     TEXTONS,
     channel_axis,
@@ -160,11 +162,19 @@ def _check_labels(role: str, layer: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(layer, Labels):
         axis = channel_axis(layer, shape) if role == "gold" else None
         people = "" if axis is None else f" (this may be labels of {shape_of(layer)[axis]} people)"
+        without = SetOption(role, None)
+        if not may_hold_labels(layer):
+            raise InvalidInput(
+                f"“{layer.name}” has grey values, but {LABELS[role]} must be labels: whole "
+                "numbers, one id for each object",
+                argument=role,
+                remedy=("choose another layer", without),
+            )
         raise InvalidInput(
             f"“{layer.name}” is an image, but {LABELS[role]} must be labels: whole numbers, one id "
             f"for each object{people}",
             argument=role,
-            remedy=(ConvertTo("uint32"), SetOption(role, None)),
+            remedy=(ConvertTo("uint32"), without),
         )
 
 
@@ -208,6 +218,8 @@ def _shapes_differ(first: Placed, other: Placed) -> InvalidInput:
             remedy = (SetOption("golds", people), pick) if other.role == "gold" else pick
     else:
         problem = f"{problem}: they must have one shape"
+    if other.role in LABELS and not isinstance(remedy, (tuple, PickIndex)):
+        remedy = (remedy, SetOption(other.role, None))
     return InvalidInput(problem, argument=other.role, remedy=remedy)
 
 

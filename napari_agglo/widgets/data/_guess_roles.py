@@ -10,6 +10,7 @@ import numpy as np
 from napari.layers import Labels
 
 from napari_agglo.widgets._napari import role_of
+from napari_agglo.widgets._readers import looks_labelled
 from napari_agglo.widgets.data._layers import data_of, dtype_of, is_rgb, shape_of
 
 BOUNDARY = "boundary"  # the name of the cue of superpixels and the mean policy
@@ -26,6 +27,8 @@ _NAMES = {  # of layers, by role
 }
 _GRID = 64  # pixels along an axis that are enough to know a map
 _NEARLY = 0.05  # of the range of values, from 0
+_SIDE = 256  # pixels of a plane, along an axis, that are enough to know labels
+_FEW = 32  # values that are labels although they are not equal side by side
 _MOSTLY = 0.4  # of the pixels are background in a map
 
 
@@ -99,6 +102,27 @@ def may_be_labels(layer: Any, role: str) -> bool:
     numbers = not is_rgb(layer) and dtype_of(layer).kind in "iub"
     named = role_of(layer)[0] == "" and _is_named(layer, role) and not _is_named(layer, "cue")
     return numbers and named and not isinstance(layer, Labels)
+
+
+def may_hold_labels(layer: Any) -> bool:
+    """Return whether the values of an image may be labels: equal side by side, or whole and few.
+
+    The middle of one plane is read.
+    """
+    if is_rgb(layer):
+        return False
+    data = data_of(layer)
+    plane = [n // 2 for n in data.shape[:-2]]
+    middle = [slice(max(0, (n - _SIDE) // 2), (n + _SIDE) // 2) for n in data.shape[-2:]]
+    values = np.asarray(data[(*plane, *middle)])
+    if values.dtype.kind == "b":
+        return True
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+        return False
+    whole = values.astype(np.int64)
+    if (whole != values).any():
+        return False
+    return looks_labelled(whole) or len(np.unique(whole)) <= _FEW
 
 
 def guess_image(images: Sequence[Any], cues: Sequence[Any] = ()) -> Any:

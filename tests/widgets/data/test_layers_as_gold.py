@@ -40,6 +40,26 @@ def test_label_files_become_labels_by_one_click(layers_only, crop):
     step.close()
 
 
+def test_layers_that_cannot_be_gold_are_left_out_by_one_click(layers_only, crop):
+    """Grey values, and labels of another shape."""
+    viewer, chosen = layers_only, selection_of(layers_only)
+    project, step = project_of(viewer), DataWidget(viewer)
+    viewer.add_image(crop.cues["boundary"], name="membrane")
+    grey = viewer.add_image((np.asarray(crop.image) * 255).astype(np.uint8), name="raw")
+    other = viewer.add_labels(crop.gold[:50], name="half")
+    whole = viewer.add_image(crop.gold.astype(np.float32), name="saved as numbers")
+    for layer in (grey, other):
+        chosen.choose("gold", layer)
+        assert project.dataset is None
+        assert step.trouble.button.text() == "Continue without it"
+        assert not step.trouble.second.isVisibleTo(step)
+        step.trouble.button.click()
+        assert project.dataset.gold is None
+    chosen.choose("gold", whole)
+    assert step.trouble.button.text() == "Use it as labels"
+    step.close()
+
+
 def test_labels_of_several_people_teach_together(layers_only, crop):
     viewer, chosen = layers_only, selection_of(layers_only)
     project, step = project_of(viewer), DataWidget(viewer)

@@ -23,6 +23,7 @@ def main(sample: str = "neuropil3d") -> None:
     QApplication.processEvents()  # the window appears with the dock, not empty
     image, *_ = viewer.open_sample("napari-agglo", sample)
     note.text, note.visible = "", False
+    viewer.status = "Ready"
     viewer.layers.selection.active = image
     napari.run()
 

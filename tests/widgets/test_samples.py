@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 
+import napari
 import numpy as np
 import pytest
 from qtpy.QtCore import QTimer
-from windows import replace_samples, role_of
+from windows import replace_samples, role_of, text_overlay
 
 import napari_agglo as agglo
+from napari_agglo.widgets.__main__ import main
 
 
 @pytest.mark.parametrize("kind", ["neuropil2d", "cells2d"])
@@ -54,3 +56,13 @@ def test_without_a_viewer_it_comes_at_once(layers_only, monkeypatch, block):
 def test_from_the_menu(viewer):
     viewer.open_sample("napari-agglo", "cells2d")
     assert "cells2d boundary" in viewer.layers
+
+
+def test_the_window_with_a_sample_says_when_it_is_loaded(viewer, crop, monkeypatch):
+    replace_samples(monkeypatch, lambda _: crop)
+    monkeypatch.setattr(napari, "Viewer", lambda title: viewer)
+    monkeypatch.setattr(napari, "run", lambda: None)
+    main("neuropil2d")
+    assert len(viewer.layers) > 1
+    assert "Loading" not in str(viewer.status)
+    assert not text_overlay(viewer).visible

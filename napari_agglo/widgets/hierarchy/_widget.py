@@ -238,6 +238,7 @@ class HierarchyWidget(StepWidget):
                 return Status.READY
             return Status.STALE if project.hierarchy_is_stale else Status.DONE
         has_data = project.dataset is not None or project.regions is not None
+        has_data = has_data and not project.lacks_data  # regions of data that were removed
         return Status.READY if has_data else Status.EMPTY
 
     def hint_for(self, status: Status) -> str:

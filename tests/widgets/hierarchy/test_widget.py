@@ -55,6 +55,13 @@ def key(viewer, letter, modifier=Qt.KeyboardModifier.NoModifier):
     QTest.keyClick(canvas, letter, modifier)
 
 
+def test_regions_of_removed_data_are_no_data(built, project):
+    project.set_dataset(None, "No image is open.")
+    project.drop_hierarchy()
+    assert project.regions is not None, "test invalid"
+    assert status(DataWidget, project) == status(HierarchyWidget, project) == "empty"
+
+
 def test_from_bare_cues_to_a_hierarchy_with_one_click(step, project, dataset):
     assert not step.run.button.isEnabled()
     project.set_dataset(replace(dataset, superpixels=None))

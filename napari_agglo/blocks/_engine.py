@@ -166,6 +166,7 @@ def run(
     part: tuple[int, int] | None = None,
     stage: str | None = None,
     block: int | None = None,
+    accept_inputs: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Run:
     """Do the rest of a plan, in any number of threads or processes; the result is the same.
@@ -188,6 +189,9 @@ def run(
         Do only this stage; by default all, or with `part` the first that is not finished.
     block : int, optional
         Do only this task of `stage`, even if it is done.
+    accept_inputs : bool
+        Take inputs whose files have other times, but the names and sizes of when the plan was made,
+        for the same ones, as after a damaged file was restored. The plan remembers it.
     progress : callable, optional
         Called with a `Progress`; raise `Cancelled` in it to stop. What is done stays done.
 
@@ -221,10 +225,12 @@ def run(
         workers = check_workers(plan, workers) if client is None else check_whole(
             "workers", workers, 1
         )  # fmt: skip
-    for name, source in plan.sources().items():
-        source.check(name)
+    accepted = plan.check_inputs(accept=accept_inputs)
     result = Run(place)
     with locked(job.folder, part):
+        if accepted != plan:
+            with writing(job.folder):
+                accepted.write(job.folder)
         _Runner(job, stages, result, progress, workers, client, part).go(stage, block)
     return result
 

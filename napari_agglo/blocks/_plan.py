@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from napari_agglo._typed_json import decode
 from napari_agglo._version import __version__
 from napari_agglo.blocks._block_grid import Grid
 from napari_agglo.blocks._face_cues import AFFINITY, columns_of, offsets_of_text
-from napari_agglo.errors import InvalidInput
+from napari_agglo.errors import Advice, InvalidInput, SetOption
 from napari_agglo.graph import Layout
 from napari_agglo.volumes import OmeImage, Volume, open_volume, plan_image
 from napari_agglo.volumes import _replace_file as files
@@ -52,12 +52,16 @@ class Source:
         Type of the voxels.
     fingerprint : str
         Checksum by which a change of the file is noticed.
+    accepted : str
+        The fingerprint of files that a user took for the same ones, later; results do not depend
+        on it.
     """
 
     path: str
     shape: tuple[int, ...]
     dtype: str
     fingerprint: str
+    accepted: str = ""
 
     @classmethod
     def of(cls, source: object, name: str) -> Source:
@@ -98,29 +102,50 @@ class Source:
         """
         return open_volume(self.path)
 
-    def check(self, name: str) -> None:
+    def check(self, name: str, *, accept: bool = False) -> Source:
         """Refuse an input that is no longer the one of the plan.
 
         Parameters
         ----------
         name : str
             Name of the argument, for messages.
+        accept : bool
+            Take files of other times for those of the plan, if names and sizes are the same.
+
+        Returns
+        -------
+        Source
+            The input, with the fingerprint that was accepted.
         """
         now = Source.of(self.path, name)
         known = now.fingerprint
-        if known.startswith(_SECOND) and not self.fingerprint.startswith(_SECOND):
+        if not self.fingerprint.startswith(_SECOND):
             known = _first_fingerprint(self.path, now.open())
-        if replace(now, fingerprint=known) != self:
-            raise InvalidInput(
-                f"`{name}` ({self.path}) has changed since the plan was made, and finished blocks "
-                "would no longer match",
-                argument=name,
-                remedy="plan again with the same folder; the work that depends on it is repeated",
-            )
+        same_kind = (now.shape, now.dtype) == (self.shape, self.dtype)
+        if same_kind and known in (self.fingerprint, self.accepted):
+            return self
+        sizes = self.fingerprint.split("-")[2:]
+        same_sizes = same_kind and sizes != [] and sizes == known.split("-")[2:]
+        if accept and same_sizes:
+            return replace(self, accepted=known)
+        again = Advice("plan again with the same folder; the work that depends on it is repeated")
+        accepting = SetOption(
+            "accept_inputs", True, when="if its content is the same, as of a restored copy"
+        )
+        what = "; names and sizes of its files are those of before, the times are others"
+        raise InvalidInput(
+            f"`{name}` ({self.path}) has changed since the plan was made, and finished blocks "
+            f"would no longer match{what if same_sizes else ''}",
+            argument=name,
+            remedy=(accepting, again) if same_sizes else again,
+        )
 
 
 def _fingerprint(text: str, volume: Volume) -> str:
-    """Return a checksum of names, sizes and times of the files of an input, not of their bytes."""
+    """Return a checksum of names, sizes and times of the files of an input, not of their bytes.
+
+    Behind it is one of names and sizes alone, where these are known.
+    """
     digest = hashlib.sha256(repr((volume.shape, volume.dtype.str)).encode())
     path, _ = split_source(text)
     if isinstance(path, Place):  # whose files cannot be listed: some chunks stand for all
@@ -130,27 +155,34 @@ def _fingerprint(text: str, volume: Volume) -> str:
         for place, name in _some_chunks(volume.data):
             digest.update(place.stamp(name).encode())
         return _SECOND + digest.hexdigest()[:32]
-    if path.is_dir():
-        for folder, folders, names in os.walk(path):
-            folders.sort()  # the order in which they are walked
-            for name in sorted(names):
-                file = os.path.join(folder, name)
-                state = os.stat(file)
-                inner = os.path.relpath(file, path)
-                digest.update(repr((inner, state.st_size, state.st_mtime_ns)).encode())
-        return _SECOND + digest.hexdigest()[:32]
+    # What an array takes from the metadata around it; other arrays of a group do not matter.
+    digest.update(repr((volume.spacing, volume.unit, volume.origin)).encode())
+    sizes = digest.copy()
+    for name, file in _files(path, volume.data):
+        state = os.stat(file)
+        sizes.update(repr((name, state.st_size)).encode())
+        digest.update(repr((name, state.st_size, state.st_mtime_ns)).encode())
+    return f"{_SECOND}{digest.hexdigest()[:32]}-{sizes.hexdigest()[:16]}"
+
+
+def _files(path: Path, data: Any) -> Iterator[tuple[str, str]]:
+    """Yield the files of an input on disk, each by its name in the input and by its path."""
     if path.is_file():
-        state = path.stat()
-        digest.update(repr((state.st_size, state.st_mtime_ns)).encode())
-    else:  # a pattern
+        yield "", str(path)
+        return
+    if not path.is_dir():  # a pattern
         for file in sorted(glob.glob(str(path))):
-            state = os.stat(file)
-            digest.update(repr((file, state.st_size, state.st_mtime_ns)).encode())
-        return _SECOND + digest.hexdigest()[:32]
-    return digest.hexdigest()[:32]
+            yield file, file
+        return
+    first = data.files((slice(0, 1),) * data.ndim) if isinstance(data, OnDisk) else []
+    for folder, folders, names in os.walk(str(first[0][0]) if first else path):
+        folders.sort()  # the order in which they are walked
+        for name in sorted(names):
+            file = os.path.join(folder, name)
+            yield os.path.relpath(file, path), file
 
 
-_SECOND = "2-"  # begins the fingerprints of folders, URLs and patterns that know more than before
+_SECOND = "2-"  # begins the fingerprints that know more than those of earlier versions
 _METADATA = ("zarr.json", ".zarray", ".zattrs", "attributes.json", "info")
 _CHUNKS = 16  # of an input at a URL, which the fingerprint asks the server for
 
@@ -170,7 +202,7 @@ def _some_chunks(data: Any) -> list[tuple[Place, str]]:
 
 
 def _first_fingerprint(text: str, volume: Volume) -> str:
-    """Return the fingerprint of a folder, URL or pattern as plans of earlier versions have it."""
+    """Return the fingerprint of an input as plans of earlier versions have it."""
     digest = hashlib.sha256(repr((volume.shape, volume.dtype.str)).encode())
     path, _ = split_source(text)
     if isinstance(path, Place):
@@ -184,6 +216,9 @@ def _first_fingerprint(text: str, volume: Volume) -> str:
                 count, size = count + 1, size + state.st_size
                 latest = max(latest, state.st_mtime_ns)
         digest.update(repr((count, size, latest)).encode())
+    elif path.is_file():
+        state = path.stat()
+        digest.update(repr((state.st_size, state.st_mtime_ns)).encode())
     return digest.hexdigest()[:32]
 
 
@@ -394,10 +429,28 @@ class Plan:
         str
             Sixteen hexadecimal digits.
         """
-        plain = asdict(self)
+        plain = asdict(self, dict_factory=_without_accepted)
         wanted = {name: plain[name] for name in _DEPENDS[stage.partition("-")[0]]}
         wanted["version"] = _TABLES
         return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+    def check_inputs(self, *, accept: bool = False) -> Plan:
+        """Refuse inputs that are no longer those of the plan.
+
+        Parameters
+        ----------
+        accept : bool
+            Take files of other times for those of the plan, if names and sizes are the same.
+
+        Returns
+        -------
+        Plan
+            The plan, with the fingerprints that were accepted.
+        """
+        now = {name: one.check(name, accept=accept) for name, one in self.sources().items()}
+        cues = {name: now.pop(f"cues[{name!r}]") for name in self.cues}
+        changes: dict[str, Any] = {"cues": cues, **now}
+        return replace(self, **changes)
 
     def write(self, folder: Path) -> None:
         """Write the plan to a folder.
@@ -409,6 +462,10 @@ class Plan:
         """
         plain = {"format": _FORMAT, "version": __version__, **asdict(self)}
         files.write_whole(folder / PLAN, json.dumps(plain, indent=1).encode())
+
+
+def _without_accepted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in pairs if name != "accepted"}
 
 
 def read_plan(folder: Path) -> Plan:

@@ -17,7 +17,7 @@ from refusals import refuses
 
 import napari_agglo as agglo
 from napari_agglo import blocks
-from napari_agglo.errors import Cancelled
+from napari_agglo.errors import Cancelled, SetOption
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +229,52 @@ def test_a_chunk_of_the_same_size_and_an_older_time_is_noticed(place):
     chunk.write_bytes(content_before)
     os.utime(chunk, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert blocks.run(place / "result").done.get("cut") is None
+
+
+def test_another_array_in_the_group_of_an_input_is_no_change(tmp_path, boundary):
+    group = zarr.open_group(str(tmp_path / "volumes.zarr"), mode="w")
+    group.create_array("raw", data=boundary, chunks=(40, 50))
+    source = f"{tmp_path / 'volumes.zarr'}:raw"
+    blocks.plan(tmp_path / "r", source, block=(60, 50))
+    blocks.run(tmp_path / "r", stage="cut")
+    group.create_array("notes", data=np.zeros(5))
+    group.attrs["author"] = "somebody"
+    assert blocks.run(tmp_path / "r", stage="cut").done == {}
+    group["raw"][:40] = boundary[40:80]
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(tmp_path / "r")
+
+
+def test_another_spacing_in_the_group_of_an_input_is_a_change(tmp_path, boundary):
+    agglo.write_labels(
+        str(tmp_path / "gold.ome.zarr"), (boundary * 9).astype(np.uint8), spacing=(2, 2)
+    )
+    zarr.create_array(str(tmp_path / "boundary.zarr"), data=boundary)
+    gold = str(tmp_path / "gold.ome.zarr")
+    blocks.plan(tmp_path / "r", str(tmp_path / "boundary.zarr"), gold=gold, spacing=(2, 2))
+    path = tmp_path / "gold.ome.zarr" / "zarr.json"
+    text = path.read_text()
+    path.write_text(text.replace("2.0", "3.0"))
+    with refuses("gold", "plan again"):
+        blocks.run(tmp_path / "r")
+
+
+def test_a_restored_input_is_accepted_once_and_its_blocks_are_kept(place):
+    blocks.run(place / "result", stage="cut")
+    chunk = place / "boundary.zarr" / "c" / "0" / "0"
+    os.utime(chunk, ns=(0, chunk.stat().st_mtime_ns + 10**9))
+    accept = SetOption(
+        "accept_inputs", True, when="if its content is the same, as of a restored copy"
+    )
+    with refuses("cues['boundary']", accept):
+        blocks.run(place / "result")
+    done = blocks.run(place / "result", accept_inputs=True).done
+    assert "cut" not in done
+    assert "labels" in done
+    assert blocks.run(place / "result").done == {}, "the plan remembers it"
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    with refuses("cues['boundary']", "plan again"):
+        blocks.run(place / "result", accept_inputs=True)
 
 
 def test_a_plan_of_an_earlier_version_knows_its_folder(place):

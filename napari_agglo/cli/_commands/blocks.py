@@ -149,6 +149,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     add_value(parser, "--part", "I/N", "only this part of a stage, for array jobs", type=part)
     add_value(parser, "--stage", "NAME", "only this stage")
     add_value(parser, "--block", "K", "only this task of --stage, again", type=int)
+    text = "take inputs for unchanged whose files have other times, but the same names and sizes"
+    parser.add_argument("--accept-inputs", action="store_true", help=text)
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
@@ -313,6 +315,7 @@ def run_run(arguments: argparse.Namespace, console: Console) -> None:
             part=arguments.part,
             stage=arguments.stage,
             block=arguments.block,
+            accept_inputs=arguments.accept_inputs,
             progress=progress,
         )
     state = blocks.status(arguments.folder)

@@ -62,6 +62,7 @@ def take_sample(plan: Plan) -> Sample:
     """
     if plan.superpixels is None and plan.boundary in plan.predicted:
         return Sample()
+    _check_values(plan)
     halo, densities = 0, []
     for k, box in enumerate(sample_boxes(plan.shape, plan.per_plane)):
         with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
@@ -71,7 +72,7 @@ def take_sample(plan: Plan) -> Sample:
                 if k == 0:
                     _compare_sign(plan, box, image)
             else:
-                image = _made(plan, box, check_sign=k == 0)
+                image = _made(plan, box)
                 halo = _needed_halo(plan, image) if k == 0 else halo
                 image = image[_inside(plan, box)]
             *counts, voxels = owned(image, _cut_axes(plan, box), plan.dams)
@@ -96,15 +97,18 @@ def sample_boxes(whole: Sequence[int], per_plane: bool) -> list[Slices]:
     >>> len(sample_boxes((1024, 1024, 1024), False))
     9
     """
+    boxes = [_box(whole, per_plane, _MIDDLE, [0.5] * len(whole))]
+    return boxes + (_other_boxes(whole, per_plane) if math.prod(whole) >= _LARGE else [])
+
+
+def _other_boxes(whole: Sequence[int], per_plane: bool) -> list[Slices]:
+    """Return smaller boxes all over a volume."""
     ratio = 2.0  # the root of x ** (axes + 1) = x + 1
     for _ in range(30):
         ratio = (1 + ratio) ** (1 / (len(whole) + 1))
     steps = [ratio ** -(axis + 1) for axis in range(len(whole))]
-    others = range(1, 1 + (_BOXES if math.prod(whole) >= _LARGE else 0))
-    boxes = [_box(whole, per_plane, _MIDDLE, [0.5] * len(whole))]
-    for k in others:
-        boxes.append(_box(whole, per_plane, _OTHERS, [(0.5 + k * step) % 1 for step in steps]))
-    return boxes
+    places = [[(0.5 + k * step) % 1 for step in steps] for k in range(1, 1 + _BOXES)]
+    return [_box(whole, per_plane, _OTHERS, place) for place in places]
 
 
 def _box(whole: Sequence[int], per_plane: bool, voxels: int, at: Sequence[float]) -> Slices:
@@ -128,12 +132,28 @@ def _compare_sign(plan: Plan, box: Slices, image: NDArray[np.uint32]) -> None:
         )  # fmt: skip
 
 
-def _made(plan: Plan, box: Slices, *, check_sign: bool = False) -> NDArray[np.uint32]:
-    """Return the superpixels of a box by itself; warn of a map of the wrong sign if asked to."""
-    values = Job(Path(), plan).boundary(box, Absent(box))
-    if check_sign and plan.boundary in plan.cues and plan.mask is None:
+def _check_values(plan: Plan) -> None:
+    """Warn of the map that superpixels are made of if it is of the wrong sign or hardly varies.
+
+    Boxes all over the volume tell: that in the middle may be in the middle of an object.
+    """
+    if plan.superpixels is not None or plan.boundary not in plan.cues:
+        return
+    boxes = sample_boxes(plan.shape, plan.per_plane)[:1]
+    if math.prod(lengths(boxes[0])) < math.prod(plan.shape):
+        boxes += _other_boxes(plan.shape, plan.per_plane)
+    with suppress(InvalidInput):  # values that cannot be used are refused by the blocks
+        parts = [Job(Path(), plan).boundary(box, Absent(box)) for box in boxes]
         name, limits = f"cues[{plan.boundary!r}]", plan.ranges.get(plan.boundary)
-        warn_if_inverted(values, ValueGate.of(values.dtype, limits, name, "ranges"))
+        gate = ValueGate.of(parts[0].dtype, limits, name, "ranges")
+        gate.warn_if_narrow(parts)
+        if plan.mask is None:
+            warn_if_inverted(parts, gate)
+
+
+def _made(plan: Plan, box: Slices) -> NDArray[np.uint32]:
+    """Return the superpixels of a box by itself."""
+    values = Job(Path(), plan).boundary(box, Absent(box))
     mask = None if plan.mask is None else read_source(plan.mask, box, "mask", Absent(box))
     everything = tuple(slice(0, n) for n in values.shape)
     limits = None if plan.boundary == AFFINITY else Job(Path(), plan).range(plan.boundary)

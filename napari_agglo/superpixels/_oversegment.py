@@ -385,7 +385,8 @@ def oversegment(
     -----
     DataWarning
         If the map is high nearly everywhere, as one of the inside of objects is, or constant; if
-        its four axes may be those of affinities; or if Volumes are crops from different places.
+        its values fill a few percent of `value_range`; if its four axes may be those of affinities;
+        or if Volumes are crops from different places.
 
     Notes
     -----
@@ -444,12 +445,14 @@ def oversegment(
     require_memory(data, "boundary", extra - present)
     values = in_memory(data, "boundary", progress)
     not_finite = check_values(values, gate, nan, inside, partial(report, progress))
+    if boundary is mapped:
+        gate.warn_if_narrow([values])
     # A part within a mask, or a few pixels, tell nothing of a map; seeds need none.
     if inside is None and values.size >= _LEAST:
         if start is None and _is_constant(values):
             warn_caller(_constant(values, per_plane))
         elif boundary is mapped:  # affinities were looked at; oriented maps may be mostly high
-            warn_if_inverted(values, gate)
+            warn_if_inverted([values], gate)
 
     drop = flat_axes(shape, per_plane)
     recipe = Recipe(gate.limits, not not_finite, sigmas, connected, least).without(drop)
@@ -511,19 +514,23 @@ def _constant(values: Array, per_plane: bool) -> DataWarning:
     )
 
 
-def warn_if_inverted(values: Array, gate: ValueGate) -> None:
+def warn_if_inverted(parts: Sequence[Array], gate: ValueGate) -> None:
     """Warn of a map that is high nearly everywhere, as one of the inside of objects is.
 
-    A few voxels tell nothing of a map.
+    The parts of a map count alike. A few voxels tell nothing of a map.
     """
-    if values.size < _LEAST:
+    if sum(part.size for part in parts) < _LEAST:
         return
     limits = gate.limits
-    step = max(1, math.ceil((values.size / _SAMPLE) ** (1 / values.ndim)))
-    sample = values[(slice(None, None, step),) * values.ndim]
     middle, rising = sum(limits) / 2, limits[1] > limits[0]
-    share = float(((sample > middle) if rising else (sample < middle)).mean())
-    if share > _MOSTLY and sample.min() < sample.max():
+    samples = []
+    for part in parts:
+        step = max(1, math.ceil((part.size / _SAMPLE) ** (1 / part.ndim)))
+        samples.append(part[(slice(None, None, step),) * part.ndim])
+    shares = [((one > middle) if rising else (one < middle)).mean() for one in samples]
+    share = float(np.mean(shares))
+    lowest, highest = min(one.min() for one in samples), max(one.max() for one in samples)
+    if share > _MOSTLY and lowest < highest:
         warning = DataWarning(
             f"`{gate.name}` is high in {share:.0%} of its pixels, as if it were high inside "
             "objects",

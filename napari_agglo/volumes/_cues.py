@@ -50,6 +50,9 @@ class Cues:
     sources: tuple[tuple[int, ...], ...] = ()
 
 
+_FEW_LEVELS = 10  # of 256, which a map that hardly fills its range may have
+
+
 def check_cues(
     cues: object,
     shape: Sequence[int],
@@ -134,7 +137,8 @@ def check_cues(
             total.add(quantise(slab.reshape(-1), gate.limits, values[row, start:stop]), start)
             report(progress, f"reading {name}", stop, values.shape[1])
         gate.refuse(total, shape, nan)
-        gate.warn_if_narrow(values[row], arrays[name].dtype)
+        if gate.declared and values[row].size and np.ptp(values[row]) < _FEW_LEVELS:
+            gate.warn_if_narrow(slab for _, _, slab in slabs(arrays[name]))
     for row, plane in enumerate(planes, start=len(plain)):
         values[row] = plane.reshape(-1)
     limits = (gates[n].limits if n in gates else cue.limits for n, cue in named.items())

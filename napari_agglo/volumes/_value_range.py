@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from napari_agglo._data_warnings import warn_caller
 from napari_agglo._numba import kernel
@@ -184,7 +184,7 @@ def _quantise(
 
 
 Range = tuple[float, float]
-_NARROW = 8  # of 256 levels, about 3 %
+_NARROW = 0.03  # share of a declared range that few maps have less of
 _ENOUGH = 1000  # values that tell how wide a map is
 
 
@@ -316,21 +316,27 @@ class ValueGate:
         limits = min(0, math.floor(faults.lowest)), max(1, math.ceil(faults.highest))
         raise InvalidInput(problem, argument=self.name, remedy=self.declare(limits))
 
-    def warn_if_narrow(self, levels: NDArray[np.uint8], dtype: Any) -> None:
-        """Warn of a declared range of which the values, as bytes, fill a few percent.
+    def warn_if_narrow(self, parts: Iterable[np.ndarray[Any, Any]]) -> None:
+        """Warn of a declared range of which the values of a map, in parts, fill a few percent.
 
         A map with the same value everywhere says nothing of its range, and few values little.
         """
-        if not self.declared or levels.size < _ENOUGH:
+        if not self.declared:
             return
-        spread = int(levels.max()) - int(levels.min())
-        if not 0 < spread < _NARROW:
+        size, lowest, highest, dtype = 0, math.inf, -math.inf, np.dtype(float)
+        for part in parts:
+            if part.size:
+                size, dtype = size + part.size, part.dtype
+                lowest = min(lowest, float(np.fmin.reduce(part, axis=None)))
+                highest = max(highest, float(np.fmax.reduce(part, axis=None)))
+        share = (highest - lowest) / abs(self.limits[1] - self.limits[0])
+        if size < _ENOUGH or not 0 < share < _NARROW:
             return
         byte = np.dtype(dtype).itemsize == 1 and max(self.limits) > 255
         remedy = self.declarations(255) if byte else self.declare(None, "as wide as its values")
         warn_caller(
             DataWarning(
-                f"The values of `{self.name}` fill {100 * spread / 255:.1g} % of the range "
+                f"The values of `{self.name}` fill {100 * share:.1g} % of the range "
                 f"{self.limits[0]:g} to {self.limits[1]:g} that is declared for them, so that "
                 "boundaries hardly differ",
                 argument=self.name,

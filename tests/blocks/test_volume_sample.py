@@ -230,6 +230,20 @@ def test_other_policies_are_not_offered_the_merges_of_the_mean(place, small_prog
     assert ("approximate=0.05" in str(refused.value)) == (policy != "random")
 
 
+def test_a_map_that_is_high_but_for_its_middle_gives_a_warning(monkeypatch):
+    """The middle may lie in an object: boxes all over the volume tell the sign of a map."""
+    monkeypatch.setattr(_volume_sample, "_MIDDLE", 32**2)
+    monkeypatch.setattr(_volume_sample, "_OTHERS", 32**2)
+    values = np.random.default_rng(0).random((256, 256), np.float32) ** 16  # mostly low
+    values[104:152, 104:152] = 0.9
+    with stored(boundary=values) as where:
+        blocks.plan(None, str(where / "boundary.zarr"))  # warnings are errors
+        with pytest.warns(DataWarning, match="high inside objects"):
+            blocks.plan(None, str(where / "boundary.zarr"), ranges=(1, 0))
+        with pytest.warns(DataWarning, match="of the range 0 to 255"):
+            blocks.plan(None, str(where / "boundary.zarr"), ranges=(0, 255))
+
+
 @pytest.mark.parametrize("given", [False, True])
 def test_a_map_of_the_wrong_sign_gives_a_warning(tissue, given):
     levels = np.rint(255 * tissue**3).astype(np.uint8)  # mostly low, as thin boundaries are

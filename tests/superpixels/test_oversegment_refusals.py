@@ -206,3 +206,12 @@ def test_a_picture_in_colours_of_floats_is_refused():
     with refuses("boundary", PickIndex((2,), 3)):
         oversegment(np.zeros((20, 30, 3)))
     assert oversegment(np.zeros((5, 6, 3))).shape == (5, 6, 3)  # a small volume
+
+
+@pytest.mark.parametrize("top", [1.0, 0.4])
+def test_values_that_hardly_fill_a_declared_range_give_a_warning(top):
+    values = np.random.default_rng(0).random((50, 50), np.float32) * np.float32(top)
+    with pytest.warns(DataWarning, match="of the range 0 to 255") as caught:
+        oversegment(values, value_range=(0, 255))
+    assert caught[0].message.remedy == SetOption("value_range", when="as wide as its values")
+    oversegment(values, value_range=(0, 1))  # warnings are errors

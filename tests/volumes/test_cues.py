@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from refusals import refuses
 
-from napari_agglo.errors import ConvertTo, SetOption, alternatives
+from napari_agglo.errors import ConvertTo, DataWarning, SetOption, alternatives
 from napari_agglo.volumes import Volume, _volume, check_cues
 from napari_agglo.volumes import _value_range as quantise_module
 
@@ -226,3 +226,14 @@ def test_a_range_of_which_values_fill_little_is_named(top, limits, told):
     assert [str(one.message.argument) for one in caught] == ["cues['membrane']"] * told
     if told:
         assert SetOption("ranges", (0, 255), "membrane") in alternatives(caught[0].message.remedy)
+
+
+@pytest.mark.parametrize("top", [1.0, 0.4])
+def test_floats_that_hardly_fill_a_declared_range_give_a_warning(top):
+    """Those below half a level are 0 as bytes, all of them."""
+    values = np.random.default_rng(0).random((50, 50), np.float32) * np.float32(top)
+    with pytest.warns(DataWarning, match="of the range 0 to 255"):
+        check_cues(values, values.shape, ranges=(0, 255))
+    with pytest.warns(DataWarning, match="of the range 255 to 0"):
+        check_cues(values, values.shape, ranges=(255, 0))
+    check_cues(values, values.shape, ranges=(0, 2))  # warnings are errors

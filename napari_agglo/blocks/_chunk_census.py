@@ -16,8 +16,10 @@ from napari_agglo.blocks._block_grid import Slices
 from napari_agglo.blocks._plan import Plan
 from napari_agglo.blocks._run_files import LABELS, PRECOMPUTED, SUPERPIXELS, Job, Task
 from napari_agglo.blocks._stores import (
+    chunk_boxes,
     chunk_files,
     has_bytes,
+    is_readable,
     open_level,
     precomputed_files,
     precomputed_grid,
@@ -26,12 +28,13 @@ from napari_agglo.volumes._on_disk import OnDisk
 from napari_agglo.volumes._precomputed import CHUNK, MARK
 from napari_agglo.volumes._store_location import Place
 
+MOST_DECODED = 5_000  # chunks of each store that are decoded, which takes some seconds
 FEW = 100_000  # chunks of results that are looked for in about a second of CPU time on a disk
 
 
 @dataclass(frozen=True)
 class LostChunks:
-    """Chunks of a result that finished tasks wrote and that are not there.
+    """Chunks of a result that finished tasks wrote and that are not there, or are damaged.
 
     Attributes
     ----------
@@ -74,6 +77,34 @@ def lost_chunks(job: Job, is_done: Callable[[Task], bool]) -> tuple[LostChunks, 
             tasks = tuple(dict.fromkeys(lost.values()))
             out.append(LostChunks(store, len(lost), first, tasks))
     return tuple(out)
+
+
+def damaged_chunks(
+    job: Job, is_done: Callable[[Task], bool]
+) -> tuple[tuple[LostChunks, ...], tuple[int, int]]:
+    """Return the chunks of the finest levels that cannot be decoded, by store.
+
+    The second value is the number of chunks that were decoded, and of those that are there: of a
+    store with many, a sample is decoded.
+    """
+    out, decoded, there = [], 0, 0
+    for store in [LABELS] if job.plan.superpixels is not None else [SUPERPIXELS, LABELS]:
+        written = [(task, box) for task, box in job.writers(store, 0) if is_done(task)]
+        try:
+            array = open_level(job.store(store)) if written else None
+        except (OSError, ValueError):  # the store is lost as a whole
+            array = None
+        if array is None:
+            continue
+        chunks = [(task, *one) for task, box in written for one in chunk_boxes(array, box)]
+        chosen = chunks[:: -(-len(chunks) // MOST_DECODED)]
+        chosen = [one for one in chosen if has_bytes(one[1])]
+        bad = {path: task for task, path, box in chosen if not is_readable(array, box)}
+        decoded, there = decoded + len(chosen), there + len(chunks)
+        if bad:
+            first = os.path.relpath(next(iter(bad)), job.folder)
+            out.append(LostChunks(store, len(bad), first, tuple(dict.fromkeys(bad.values()))))
+    return tuple(out), (decoded, there)
 
 
 def _files_of(

@@ -15,6 +15,7 @@ from napari_agglo.blocks._chunk_census import (
     FEW,
     LostChunks,
     absent_files,
+    damaged_chunks,
     lost_chunks,
     number_of_chunks,
 )
@@ -79,6 +80,11 @@ class Status:
     lost : tuple of LostChunks, optional
         Chunks of results that finished tasks wrote and that are not there; None if they were not
         counted. The next run writes them again.
+    damaged : tuple of LostChunks
+        Chunks of the finest levels of results that cannot be decoded, as far as they were read:
+        ``run(stage=..., block=...)`` with each of their tasks writes them again.
+    decoded : (int, int), optional
+        Chunks that were read to find these, and all; None if none was.
     """
 
     folder: Path
@@ -86,16 +92,20 @@ class Status:
     absent: dict[str, int]
     disagreement: float = 0.0
     lost: tuple[LostChunks, ...] | None = None
+    damaged: tuple[LostChunks, ...] = ()
+    decoded: tuple[int, int] | None = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all tasks are done, and no chunk of theirs is known to be lost."""
-        return not self.lost and all(stage.done == stage.tasks for stage in self.stages)
+        """Whether all tasks are done, and no chunk of theirs is known to be lost or damaged."""
+        if self.lost or self.damaged:
+            return False
+        return all(stage.done == stage.tasks for stage in self.stages)
 
     @property
     def next_stage(self) -> str | None:
         """The first stage that is not finished, or that has to write a lost chunk again."""
-        again = {stage for one in self.lost or () for stage, _ in one.tasks}
+        again = {stage for one in (*(self.lost or ()), *self.damaged) for stage, _ in one.tasks}
         return next((s.name for s in self.stages if s.done < s.tasks or s.name in again), None)
 
     def absent_files(self) -> dict[str, list[str]]:
@@ -118,7 +128,8 @@ def status(folder: str | os.PathLike[str], *, check: bool | None = None) -> Stat
     folder : path
         A results folder.
     check : bool, optional
-        Whether to count chunks of results that are lost; by default if these have 100,000 or fewer.
+        Whether to count chunks of results that are lost, and to decode those of the finest levels,
+        some thousands at most; by default they are counted if they are 100,000 or fewer.
 
     Returns
     -------
@@ -154,7 +165,11 @@ def status(folder: str | os.PathLike[str], *, check: bool | None = None) -> Stat
     lost = None
     if check or (check is None and number_of_chunks(job.plan) <= FEW):
         lost = lost_chunks(job, finished.__contains__)
-    return Status(place, tuple(stages), absent, differ / max(faces, 1), lost)
+    share = differ / max(faces, 1)
+    if not check:
+        return Status(place, tuple(stages), absent, share, lost)
+    damaged, decoded = damaged_chunks(job, finished.__contains__)
+    return Status(place, tuple(stages), absent, share, lost, damaged, decoded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +337,7 @@ class Result:
         path = self.folder / name
         if not path.is_dir():
             raise _unfinished(self.folder, stage)
-        return own_levels(path)
+        return list(own_levels(self._job, name))
 
     def _get(self, stage: str, make: Any) -> Any:
         try:

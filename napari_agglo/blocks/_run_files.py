@@ -23,6 +23,7 @@ from napari_agglo.blocks._piece_runs import Runs, runs_of
 from napari_agglo.blocks._plan import Plan, Source
 from napari_agglo.blocks._stores import (
     absent_chunks,
+    chunk_boxes,
     coarser_box,
     holds_coarser,
     is_readable,
@@ -37,6 +38,7 @@ from napari_agglo.blocks._tables import (
     write_array,
     write_table,
 )
+from napari_agglo.errors import InvalidInput
 from napari_agglo.graph import RegionGraph
 from napari_agglo.policy import Policy, load_policy
 from napari_agglo.volumes import (
@@ -54,7 +56,7 @@ from napari_agglo.volumes import (
 )
 from napari_agglo.volumes import _replace_file as files
 from napari_agglo.volumes._disk_faces import boundary_part, cropped, margin, part_of_channels
-from napari_agglo.volumes._on_disk import OnDisk
+from napari_agglo.volumes._on_disk import Index, OnDisk
 
 Notes = dict[str, Any]
 Task = tuple[str, int]  # a stage, and the number of a task of it
@@ -431,13 +433,50 @@ def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> DenseLabels:
     """Return the superpixels on disk, with dense ids and their coarser levels."""
     source = job.plan.superpixels
     if source is None:
-        data, *coarser = own_levels(job.store(SUPERPIXELS))
+        data, *coarser = own_levels(job, SUPERPIXELS)
     else:
         data, *coarser = (level.data for level in open_levels(source.path))
     return disk_labels(data, ids, job.plan.label_dtype, coarser)
 
 
-def own_levels(path: Path) -> list[Any]:
+def own_levels(job: Job, store: str) -> list[OnDisk]:
     """Return the levels of a store of the run, the finest first."""
-    levels = sorted(int(p.name) for p in path.iterdir() if p.name.isdigit())
-    return [open_level(path, level) for level in levels]
+    names = sorted(int(p.name) for p in job.store(store).iterdir() if p.name.isdigit())
+    levels = []
+    for level in names:
+        array = open_level(job.store(store), level)
+        read = _ReadOwn(job.folder, job.plan, store, level, array)
+        levels.append(OnDisk(array.shape, array.dtype, read, array.chunks))
+    return levels
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadOwn:
+    """Read a part of a level of a store of the run; refuse a chunk that is damaged by its name."""
+
+    folder: Path
+    plan: Plan
+    store: str
+    level: int
+    array: Any
+
+    def __call__(self, index: Index) -> NDArray[Any]:
+        try:
+            return np.asarray(self.array[index])
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:  # codecs raise nearly anything on a damaged chunk
+            part = tuple(s if isinstance(s, slice) else slice(s, s + 1) for s in index)
+            for (stage, k), box in Job(self.folder, self.plan).writers(self.store, self.level):
+                common = _common(box, part)
+                if not all(s.start < s.stop for s in common):
+                    continue
+                for file, voxels in chunk_boxes(self.array, common):
+                    if not is_readable(self.array, voxels):
+                        raise InvalidInput(
+                            f"the chunk {file} is damaged ({error})",
+                            argument="folder",
+                            remedy="write it again: napari-agglo blocks run "
+                            f"{self.folder} --stage {stage} --block {k}",
+                        ) from error
+            raise

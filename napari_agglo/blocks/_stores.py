@@ -302,6 +302,16 @@ def chunk_files(array: Any, slices: Slices) -> Iterator[Path]:
         yield root / array.metadata.encode_chunk_key(place)
 
 
+def chunk_boxes(array: Any, slices: Slices) -> Iterator[tuple[Path, Slices]]:
+    """Yield the files of the chunks, or shards, of a part of an array, each with its voxels."""
+    sides = getattr(array, "shards", None) or array.chunks
+    steps = (range(s.start // c * c, s.stop, c) for s, c in zip(slices, sides, strict=True))
+    corners = itertools.product(*steps)
+    for file, corner in zip(chunk_files(array, slices), corners, strict=True):
+        ends = zip(corner, sides, array.shape, strict=True)
+        yield file, tuple(slice(a, min(a + c, n)) for a, c, n in ends)
+
+
 def is_readable(array: Any, slices: Slices) -> bool:
     """Return whether the chunks of a part of a store can be decoded."""
     try:

@@ -298,6 +298,10 @@ def _normalise_index(index: Any, shape: tuple[int, ...]) -> tuple[Index, tuple[s
     return tuple(ascending), tuple(flips)
 
 
+class DamagedFile(InvalidInput):
+    """A file that is there and cannot be decoded."""
+
+
 @contextmanager
 def reading(path: object, kind: str) -> Iterator[None]:
     """Raise any error of a reader as `InvalidInput` with the path of the file."""
@@ -327,7 +331,7 @@ def reading(path: object, kind: str) -> Iterator[None]:
                 argument="source",
                 remedy=(Install("imagecodecs"), "save it with deflate or without compression"),
             ) from error
-        raise InvalidInput(
+        raise DamagedFile(
             f"{path} cannot be read as {kind} ({reason}); it may be damaged or of another format",
             argument="source",
             remedy="save it again from the program that made it",

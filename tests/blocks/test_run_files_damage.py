@@ -7,9 +7,11 @@ import shutil
 import numpy as np
 import pytest
 from block_runs import content, copied
+from refusals import refuses
 
 from napari_agglo import blocks
-from napari_agglo.blocks import _stages, _stores
+from napari_agglo.blocks import _chunk_census, _stages, _stores
+from napari_agglo.session import Session
 
 TABLES = "tables"
 CUE, SUPERPIXELS, LABELS = (
@@ -183,3 +185,36 @@ def test_a_store_that_another_process_has_made_stays(undisturbed, tmp_path, monk
         assert not hidden.exists(), "test invalid"
     assert content(folder) == undisturbed.content
     assert not list(folder.glob(".*")), "nothing is left over"
+
+
+def test_a_garbage_chunk_of_a_finished_result_is_named_with_its_command(undisturbed, tmp_path):
+    folder = copied(undisturbed.folder, tmp_path / "r")
+    with blocks.open(folder).create_session(tmp_path / "before.agglo"):
+        pass
+    store = folder / SUPERPIXELS / "0"
+    victim = max(path for path in store.rglob("*") if path.is_file() and path.name.isdigit())
+    victim.write_bytes(b"garbage")
+    state = blocks.status(folder, check=True)
+    assert not state.is_complete
+    assert state.decoded is not None
+    assert state.decoded[0] == state.decoded[1]
+    (damaged,) = state.damaged
+    assert (damaged.store, damaged.chunks) == (SUPERPIXELS, 1)
+    assert folder / damaged.first == victim
+    ((stage, block),) = damaged.tasks
+    command = f"blocks run {folder} --stage {stage} --block {block}"
+    with refuses("folder", command, facts=(str(victim),)):
+        blocks.open(folder).superpixels[0][...]
+    with refuses("folder", command):
+        blocks.open(folder).create_session(tmp_path / "after.agglo")
+    with refuses("superpixels", f"blocks status {folder} --check"):
+        Session.open(tmp_path / "before.agglo").graph.superpixels.image[...]
+    blocks.run(folder, stage=stage, block=block)
+    assert blocks.status(folder, check=True).is_complete
+    assert content(folder) == undisturbed.content
+
+
+def test_a_sample_of_many_chunks_is_decoded(undisturbed, monkeypatch):
+    monkeypatch.setattr(_chunk_census, "MOST_DECODED", 3)
+    some, all_of_them = blocks.status(undisturbed.folder, check=True).decoded
+    assert 0 < some <= 6 < all_of_them

@@ -154,7 +154,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_status(parser: argparse.ArgumentParser) -> None:
-    text = "look for every chunk of the results (default: if they have 100,000 or fewer)"
+    text = (
+        "look for every chunk of the results (default: if they have 100,000 or fewer), and decode "
+        "those of the finest level, or some thousands of them"
+    )
     parser.add_argument("--check", action="store_true", default=None, help=text)
 
 
@@ -478,6 +481,8 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
         "absent": state.absent,
         "absent_files": names,
         "lost": None if state.lost is None else {one.store: one.chunks for one in state.lost},
+        "damaged": {one.store: one.chunks for one in state.damaged},
+        "decoded": state.decoded,
         "disagreement": state.disagreement,
         "stages": [
             {"name": s.name, "done": s.done, "tasks": s.tasks, "failed": s.failed,
@@ -499,6 +504,15 @@ def run_status(arguments: argparse.Namespace, console: Console) -> None:
             f"warning: {count(one.chunks, 'chunk')} of {one.store} lost, the first {one.first}: "
             f"napari-agglo blocks run {arguments.folder} writes them again"
         )
+    for one in state.damaged:
+        console.note(
+            f"warning: {count(one.chunks, 'chunk')} of {one.store} damaged, the first {one.first}; "
+            "these commands write them again:"
+        )
+        for stage, k in one.tasks:
+            console.note(f"napari-agglo blocks run {arguments.folder} --stage {stage} --block {k}")
+    if state.decoded is not None:
+        console.note("{} of {} chunks of the finest levels were decoded".format(*state.decoded))
     if state.lost is None:
         console.note("chunks of the results were not looked for: add --check")
     _note_disagreement(state.disagreement, console)

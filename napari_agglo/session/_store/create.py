@@ -55,6 +55,7 @@ from napari_agglo.volumes import (
     unwrap,
 )
 from napari_agglo.volumes import _replace_file as files
+from napari_agglo.volumes._on_disk import DamagedFile
 
 
 def check_path(path: Any, what: str, argument: str = "path") -> str:
@@ -144,6 +145,17 @@ def read_superpixels(
         if refers_to_disk(manifest):  # larger than memory when the session was made
             return _labels_on_disk(folder, where, manifest)
         return match_superpixels(where, manifest, progress)
+    except DamagedFile as error:
+        around = os.path.dirname(where)
+        is_result = os.path.isfile(os.path.join(around, "plan.json"))
+        raise InvalidInput(
+            f"The superpixels of {folder} are damaged: {error.problem}",
+            argument="superpixels",
+            remedy=f"napari-agglo blocks status {around} --check names the commands that write "
+            "their chunks again"
+            if is_result
+            else "put the file back from a copy",
+        ) from error
     except InvalidInput as error:
         raise InvalidInput(
             f"The superpixels of {folder} are no longer at {where}: {error.problem}",

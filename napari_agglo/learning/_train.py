@@ -179,6 +179,7 @@ def warn_if_inverted(volumes: list[TrainingVolume]) -> None:
 
 
 _ENOUGH = 30  # boundaries of either kind from which an inverted cue can be told from chance
+_CHANCE = 0.6  # share of pairs in the right order, below which a fit tells nothing; 0.9 is usual
 _INVERTED = 0.35  # share of pairs in the right order, below which a cue is called inverted
 
 
@@ -259,7 +260,9 @@ def train(
     Warns
     -----
     DataWarning
-        If the cue "boundary" is lower on gold borders than inside of gold segments.
+        If the cue "boundary" is lower on gold borders than inside of gold segments; or if the
+        policy is no better than chance on boundaries it has not seen, as with gold whose axes are
+        exchanged.
 
     Examples
     --------
@@ -345,6 +348,31 @@ def _learn(training: _Training, strategy: str, start: str) -> LearnedPolicy:
     return LearnedPolicy(features, with_neutral(fitted.model, training.neutral), record)
 
 
+def _warn_of_chance(fitted: Fitted, examples: Examples) -> None:
+    """Warn if a fit of initial boundaries tells nothing of those that it has not seen.
+
+    Examples of later epochs follow from the merges of the policy, and are told apart to a part
+    also where the gold standard is of another image.
+    """
+    scores = held_out_scores(fitted, examples)
+    wrong = examples.labels > 0
+    least = min(int(wrong.sum()), int((~wrong).sum()))
+    if scores is None or least < _ENOUGH:
+        return
+    right, majority = float(((scores > 0.5) == wrong).mean()), 1 - least / len(examples)
+    # The share of pairs, one of each kind, in which the wrong merge has the higher score.
+    order = float(np.searchsorted(np.sort(scores[~wrong]), scores[wrong]).mean() / (~wrong).sum())
+    if right <= majority and order < _CHANCE:
+        warn_caller(
+            DataWarning(
+                f"The policy is no better than chance: of boundaries that it was not fitted to, "
+                f"{right:.1%} are right, and {majority:.1%} if all have the same answer",
+                argument="gold",
+                remedy="check that the gold standard is of this image, and the order of its axes",
+            )
+        )
+
+
 class _Training:
     """The epochs of one training, and the state between them."""
 
@@ -390,6 +418,7 @@ class _Training:
         if start == "flat" or not self.epochs:
             kept = [joined((one.flat(self.features) for one in self.volumes), width)]
             examples, fitted = self._learn(kept, 0)
+            _warn_of_chance(fitted, examples)
             policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
         for epoch in range(1, self.epochs + 1):
             last: list[Examples] = []

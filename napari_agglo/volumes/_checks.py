@@ -227,10 +227,13 @@ def check_same_shape(first: object, second: object, first_name: str, second_name
             raise InvalidInput(problem, argument=name, remedy=PickIndex((extra,), ndim))
     if sorted(one) == sorted(two):
         turned = "in reverse order" if one == two[::-1] else "in another order"
+        # superpixels have the axes of their cues: gold is the one to transpose
+        is_gold = first_name.startswith("gold")
+        call = _transposed(first_name, one, two) if is_gold else _transposed(second_name, two, one)
         raise InvalidInput(
             f"{problem}, but the axes seem to be {turned}",
             argument=first_name,
-            remedy=f"transpose one of them (in Python: {_transposed(second_name, two, one)})",
+            remedy=f"transpose one of them (in Python: {call})",
         )
     raise InvalidInput(problem, argument=first_name, remedy="use the same crop of both")
 

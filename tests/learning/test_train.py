@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from refusals import refuses
 from sklearn.metrics import rand_score
 
+import napari_agglo as agglo
 from napari_agglo import Cancelled, InvalidInput, agglomerate, region_graph
-from napari_agglo.errors import SetOption
+from napari_agglo.errors import DataWarning, SetOption
 from napari_agglo.features import feature_map, feature_matrix
 from napari_agglo.learning import (
     ForestSettings,
@@ -448,3 +449,14 @@ def test_arguments_that_cannot_be_used_are_named(call, argument):
         call(region_graph(superpixels, cue), gold)
     assert refusal.value.argument == argument
     assert refusal.value.remedy is not None
+
+
+def test_gold_whose_axes_are_exchanged_gives_a_warning():
+    sample = agglo.sample("cells2d")
+    superpixels = agglo.oversegment(sample.cues["boundary"])
+    graph = agglo.region_graph(superpixels, sample.cues)
+    options = {"preset": "minimal", "strategy": "flat"}
+    agglo.train(graph, sample.gold, **options)  # warnings are errors
+    with pytest.warns(DataWarning, match="no better than chance") as caught:
+        agglo.train(graph, np.ascontiguousarray(sample.gold.T), **options)
+    assert caught[0].message.argument == "gold"

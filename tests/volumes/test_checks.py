@@ -471,3 +471,9 @@ def test_inputs_of_other_crops_give_a_warning_in_every_stage(tmp_path):
             with pytest.warns(DataWarning, match="begins at voxel") as told:
                 call((0, 0))
             assert [one.message.argument for one in told] == [argument]
+
+
+def test_gold_in_reverse_order_is_the_one_to_transpose():
+    for first, call in (("gold", "gold.T"), ("mask", "superpixels.T")):
+        with refuses(first, call):
+            check_same_shape(np.zeros((2, 3, 4)), (4, 3, 2), first, "superpixels")

@@ -298,7 +298,8 @@ class RegionGraph:
         weight : str
             The attribute of the edges that is their weight.
         contact : str, optional
-            The attribute that is the size of the boundary; 1 each by default.
+            The attribute that is the size of the boundary; 1 each by default, so that a graph of
+            `to_networkx` gives other segments than before unless this is "faces".
         superpixels, spacing, unit : optional
             As for `from_edges`.
 

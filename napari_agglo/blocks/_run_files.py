@@ -439,15 +439,34 @@ def lazy_superpixels(job: Job, ids: NDArray[np.uint64]) -> DenseLabels:
     return disk_labels(data, ids, job.plan.label_dtype, coarser)
 
 
-def own_levels(job: Job, store: str) -> list[OnDisk]:
+def own_levels(job: Job, store: str) -> list[Any]:
     """Return the levels of a store of the run, the finest first."""
     names = sorted(int(p.name) for p in job.store(store).iterdir() if p.name.isdigit())
-    levels = []
+    levels: list[Any] = []
     for level in names:
         array = open_level(job.store(store), level)
         read = _ReadOwn(job.folder, job.plan, store, level, array)
-        levels.append(OnDisk(array.shape, array.dtype, read, array.chunks))
+        levels.append(_OwnLevel(array, read))
     return levels
+
+
+class _OwnLevel:
+    """A level of a store of the run: the Zarr array, read by way of `_ReadOwn`."""
+
+    def __init__(self, array: Any, read: _ReadOwn) -> None:
+        self._array = array
+        self._data = OnDisk(array.shape, array.dtype, read, array.chunks)
+
+    def __getitem__(self, index: Any) -> NDArray[Any]:
+        return self._data[index]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self._data.__array__(dtype, copy)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # also while it is unpickled, when it has no array yet
+            raise AttributeError(name)
+        return getattr(self._array, name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -177,6 +177,7 @@ class FoldedLabel(QLabel):
 
     least = 0  # pixels
     _is_placed = False
+    _reserved: object = None  # text and width for which lines are reserved
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         """Reserve the lines at the new width."""
@@ -189,7 +190,20 @@ class FoldedLabel(QLabel):
         super().setText(text)
         self._reserve()
 
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Reserve the lines in another font or style."""
+        super().changeEvent(event)
+        kinds = (QEvent.Type.FontChange, QEvent.Type.StyleChange)
+        if event is not None and event.type() in kinds:
+            self._reserved = None
+            self._reserve()
+
     def _reserve(self) -> None:
+        # Only once for a text and a width: each change of the minimum makes Qt lay out the dock.
+        state = (self.text(), self.width(), self.least, self._is_placed)
+        if state == self._reserved:
+            return
+        self._reserved = state
         if self.minimumHeight() > self.least:
             self.setMinimumHeight(self.least)  # heightForWidth is never below the minimum
         needed = self.heightForWidth(self.width()) if self.text() and self._is_placed else 0
@@ -315,9 +329,31 @@ def dock_width(widget: QWidget) -> int:
     return min(_WIDEST, max(_NARROWEST, share))
 
 
+class SteadyScrollArea(QScrollArea):
+    """Scroll area whose content may change its height while it is resized.
+
+    Qt's own resizes the content from within each resize of the content. If texts that wrap reserve
+    other heights there, that goes on until the stack of the process is used up.
+    """
+
+    _is_following = False
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Follow a resize of the content, but none that follows from that."""
+        if event is None or event.type() != QEvent.Type.Resize:
+            return super().eventFilter(watched, event)
+        if self._is_following:
+            return False
+        self._is_following = True
+        try:
+            return super().eventFilter(watched, event)
+        finally:
+            self._is_following = False
+
+
 def scroll_area(widget: QWidget, content: QWidget) -> QScrollArea:
     """Fill a widget with content that scrolls."""
-    area = named(QScrollArea(), "content")
+    area = named(SteadyScrollArea(), "content")
     area.setWidgetResizable(True)
     area.setWidget(content)
     area.setFrameShape(QScrollArea.Shape.NoFrame)

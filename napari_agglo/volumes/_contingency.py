@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,7 @@ from napari_agglo._progress import ProgressCallback, report
 from napari_agglo.volumes._checks import check_same_shape, warn_of_places
 from napari_agglo.volumes._labels import DenseLabels, dense_labels
 from napari_agglo.volumes._labels_on_disk import is_on_disk
-from napari_agglo.volumes._volume import chunk_thickness, unwrap
+from napari_agglo.volumes._volume import chunk_sides, unwrap
 
 # Voxels between two reports: about a tenth of a second of work.
 _CHUNK = 1 << 24
@@ -150,27 +152,40 @@ def add_tables(parts: Sequence[Sequence[NDArray[Any]]], ids: NDArray[np.uint64])
 def _count_on_disk(
     labels: DenseLabels, gold: Any, ignore_labels: bool, progress: ProgressCallback | None
 ) -> Contingency:
-    """Count slab by slab, so that neither image is in memory as a whole."""
+    """Count box by box, so that neither image is in memory as a whole."""
     truth = gold.image if isinstance(gold, DenseLabels) else unwrap(gold, "gold")
     ids = gold.ids if isinstance(gold, DenseLabels) else None
     check_same_shape(labels.image, truth, "labels", "gold")
     parts: list[list[NDArray[Any]]] = []
     image: Any = labels.image
-    n_planes = image.shape[0] if image.ndim else 1
-    plane = max(1, image.size // max(1, n_planes))
-    deepest = max(chunk_thickness(image), chunk_thickness(truth))
-    step = max(deepest, _CHUNK // plane // deepest * deepest)
-    for start in range(0, n_planes, step):
-        report(progress, "overlap", start, n_planes)
-        slab = slice(start, min(start + step, n_planes))
-        known = dense_labels(np.asarray(truth[slab]), "gold")
+    boxes = _boxes(tuple(image.shape), [chunk_sides(image), chunk_sides(truth)])
+    for done, box in enumerate(boxes):
+        report(progress, "overlap", done, len(boxes))
+        known = dense_labels(np.asarray(truth[box]), "gold")
         if known.n_labels == 0:
             continue
-        part = contingency(image[slab], known, ignore_labels=ignore_labels)
+        part = contingency(image[box], known, ignore_labels=ignore_labels)
         columns = known.ids if ids is None else ids[known.ids]
         parts.append([labels.ids[part.row_ids[part.rows]], columns[part.columns], part.counts])
-    report(progress, "overlap", n_planes, n_planes)
+    report(progress, "overlap", len(boxes), len(boxes))
     return add_tables(parts, labels.ids)
+
+
+def _boxes(shape: tuple[int, ...], chunks: list[tuple[int, ...]]) -> list[tuple[slice, ...]]:
+    """Return boxes of whole chunks of both images, of about `_CHUNK` voxels or one chunk each.
+
+    A slab of chunks would be too large: the planes of a large volume have many.
+    """
+    least = [max(sides) for sides in zip(*chunks, strict=True)]
+    sides = list(map(min, least, shape))
+    for axis in range(len(shape) - 1, -1, -1):
+        room = _CHUNK // max(1, math.prod(sides))
+        sides[axis] = min(shape[axis], sides[axis] * max(1, room))
+    starts = [range(0, n, max(1, side)) for n, side in zip(shape, sides, strict=True)]
+    return [
+        tuple(slice(at, at + side) for at, side in zip(corner, sides, strict=True))
+        for corner in itertools.product(*starts)
+    ]
 
 
 def _count(

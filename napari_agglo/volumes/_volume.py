@@ -282,13 +282,17 @@ def in_memory(
     return values
 
 
-def chunk_thickness(data: Any) -> int:
-    """Return the length of a chunk of a lazy array along its first axis; 1 if it has none."""
+def chunk_sides(data: Any) -> tuple[int, ...]:
+    """Return the sides of a chunk of a lazy array; ones if it has none."""
     chunks = getattr(data, "shards", None) or getattr(data, "chunks", None)
     if not chunks:
-        return 1
-    first = chunks[0]
-    return int(max(first)) if isinstance(first, tuple) else int(first)
+        return (1,) * len(data.shape)
+    return tuple(int(max(side)) if isinstance(side, tuple) else int(side) for side in chunks)
+
+
+def chunk_thickness(data: Any) -> int:
+    """Return the length of a chunk of a lazy array along its first axis; 1 if it has none."""
+    return chunk_sides(data)[0]
 
 
 def native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

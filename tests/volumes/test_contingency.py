@@ -74,3 +74,23 @@ def test_progress_can_cancel():
 
     with pytest.raises(Cancelled):
         contingency(np.ones(4, int), np.ones(4, int), progress=stop)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 60))
+def test_boxes_of_a_count_cover_the_volume_once_and_are_of_whole_chunks(seed, ndim, room):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 9, ndim).tolist())
+    chunks = [tuple(rng.integers(1, 5, ndim).tolist()) for _ in range(2)]
+    least = [max(sides) for sides in zip(*chunks, strict=True)]
+    before, _contingency._CHUNK = _contingency._CHUNK, room
+    try:
+        boxes = _contingency._boxes(shape, chunks)
+    finally:
+        _contingency._CHUNK = before
+    seen = np.zeros(shape, int)
+    for box in boxes:
+        seen[box] += 1
+        assert all(part.start % n == 0 for part, n in zip(box, least, strict=True))
+        sides = [part.stop - part.start for part in box]
+        assert np.prod(sides) <= max(room, np.prod(least))
+    assert (seen == 1).all()

@@ -506,7 +506,7 @@ PRIVATE_IMPORTS = {
         widgets/test_colours.py widgets/test_dataset.py widgets/test_folded_text.py
         widgets/test_forms.py widgets/test_jobs.py widgets/test_keyboard.py
         widgets/test_layer_levels.py widgets/test_lut_array.py widgets/test_manifest.py
-        widgets/test_lut_array_patched.py widgets/test_fixed_label.py
+        widgets/test_lut_array_patched.py widgets/test_fixed_label.py widgets/test_qt_scroll_area.py
         widgets/test_progress_row.py
     """,
 }

@@ -418,7 +418,8 @@ class _Training:
         if start == "flat" or not self.epochs:
             kept = [joined((one.flat(self.features) for one in self.volumes), width)]
             examples, fitted = self._learn(kept, 0)
-            _warn_of_chance(fitted, examples)
+            if not len(self.extra):  # edits may rightly say what gold does not
+                _warn_of_chance(fitted, examples)
             policy, in_bag = LearnedPolicy(self.features, fitted.model), fitted.in_bag
         for epoch in range(1, self.epochs + 1):
             last: list[Examples] = []
